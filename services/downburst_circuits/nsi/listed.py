@@ -36,10 +36,15 @@ def seen(one: Reservation, listing: Listing, asked_at_us: int, provider: Provide
 
 
 def awaits_results(one: Reservation) -> bool:
-    """True if the list shows an outcome without its words: the granted criteria, or the reason of a failure."""
-    if one.ask is None or one.ask.stage is not Stage.CHECKING or one.seen is None or one.goal is Goal.END:
+    """True if the list shows an outcome without its words: the granted criteria, or the reason of a failure.
+
+    Also for one that the list lacks: a provider that drops what it refused may keep the reason.
+    """
+    if one.ask is None or one.ask.stage is not Stage.CHECKING or one.goal is Goal.END:
         return False
-    return one.seen.reservation in (ReservationState.HELD, ReservationState.FAILED)
+    if one.missing_since_us is not None:
+        return True
+    return one.seen is not None and one.seen.reservation in (ReservationState.HELD, ReservationState.FAILED)
 
 
 def _is_own(entry: Listed, one: Reservation, provider: Provider) -> bool:

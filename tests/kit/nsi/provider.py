@@ -47,6 +47,8 @@ class ProviderMachine:
         """Behind its proxy: every request is answered with 00500."""
         self.decides = True
         """False: orders stay in checking."""
+        self.lists_refused = True
+        """False: what it refused is in no list; its reply is kept."""
         self.grants: Callable[[Granted], Granted] = lambda granted: granted
         """Alters what is confirmed."""
         self.vlan = 100
@@ -188,7 +190,8 @@ class ProviderMachine:
         return True
 
     def _querySummarySync(self, **_: object) -> tuple[int, bytes]:  # noqa: N802
-        return 200, words.summary(*(self._listed(one) for one in self.connections.values()))
+        shown = (one for one in self.connections.values() if self.lists_refused or one.reservation != "ReserveFailed")
+        return 200, words.summary(*(self._listed(one) for one in shown))
 
     def _queryResultSync(self, request: etree._Element, **_: object) -> tuple[int, bytes]:  # noqa: N802
         one = self.connections[request.findtext("connectionId") or ""]

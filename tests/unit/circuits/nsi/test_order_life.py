@@ -95,6 +95,18 @@ async def test_a_refusal_is_one_sentence_and_leaves_nothing(
     assert scene.existing() == set()
 
 
+async def test_a_refusal_that_no_list_shows_is_read_from_the_kept_replies() -> None:
+    scene = Scene("supa", Dialect.NONE)
+    scene.machine.lists_refused = False
+    await scene.begin(some_criteria(5_000))
+    await scene.run(lambda: standing(scene) is Standing.FAILED, seconds=10)
+    found = verdict(scene.order, scene.now_us()).problem
+    assert found is not None
+    assert (found.kind, scene.machine.requests.count("queryResultSync")) == (Kind.CAPACITY, 1)
+    await scene.settle(100)
+    assert not in_transit(scene.order)
+
+
 @BOTH
 async def test_an_unreachable_provider_has_refused_nothing(kind: str, dialect: Dialect) -> None:
     """Away behind its proxy (00500), then away altogether; back again, the order goes through."""
