@@ -1,9 +1,9 @@
 use downburst_model::{Epoch, FeedName, LegId};
 use downburst_session::{
     Attach, CircuitHeard, CircuitProbed, CircuitState, ClockRequest, CredentialOffered, CredentialShown,
-    Filed, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak, Proof,
-    RelayLegFailed, RelayLegOpen, RelayReport, ResentEnded, ResentFailed, StreamEnded, Taken, Want,
-    receipts_frame,
+    Filed, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak,
+    PathProbed, Proof, RelayLegFailed, RelayLegOpen, RelayReport, ResentEnded, ResentFailed, StreamEnded,
+    Taken, Want, receipts_frame,
 };
 
 use crate::absurd::Absurd;
@@ -84,6 +84,7 @@ kinds! {
     61 => RelayReport,
     62 => CircuitHeard,
     64 => CircuitProbed,
+    67 => PathProbed,
 }
 
 impl<'a> Liar<'a> {
@@ -174,7 +175,7 @@ const FILED: u8 = 53;
 
 /// All message kinds of a site except those that begin a connection.
 const SAID_AT_ANY_TIME: &[u8] =
-    &[10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53, 56, 57, 61, 62, 64];
+    &[10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53, 56, 57, 61, 62, 64, 67];
 
 const HEADER_BYTES: usize = 5;
 const LONGEST_BYTES: usize = 1 << 20;
@@ -207,6 +208,7 @@ mod tests {
         "CircuitOffer",
         "CircuitEnd",
         "CircuitProbe",
+        "PathProbe",
         "CircuitSet",
         "Mark",
         "OpenStream",

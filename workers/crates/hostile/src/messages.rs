@@ -1,10 +1,11 @@
 //! The messages of a site, field by field.
+use downburst_probe::{Delays, Excess, Figures, Sent};
 use downburst_session::{
     ActionFailed, Attach, CircuitFault, CircuitHeard, CircuitProbed, CircuitRate, CircuitReach, CircuitState,
     ClockOffset, ClockRequest, CredentialOffered, CredentialShown, FeedPosition, Filed, Forged, Frontier,
-    HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, LinkedSpace, Marked, Nak, Proof, Receipt,
-    Receipts, Reception, RelayLegFailed, RelayLegOpen, RelayReport, RelayedLeg, ResentEnded, ResentFailed,
-    Segment, StreamEnded, Taken, TunnelFacts, VERSIONS, Want,
+    HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, LinkedSpace, Marked, Nak, PathProbed, ProbeSaid,
+    Proof, Receipt, Receipts, Reception, RelayLegFailed, RelayLegOpen, RelayReport, RelayedLeg, ResentEnded,
+    ResentFailed, Segment, StreamEnded, Taken, TunnelFacts, VERSIONS, Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
 
@@ -39,6 +40,13 @@ absurd! {
     CircuitState { lease = lease, fault }
     CircuitHeard { lease = lease, fault }
     CircuitProbed { lease = lease, run, reach, rate }
+    PathProbed { run, said }
+    Figures {
+        sent, received, lost, reordered, duplicated, bytes, elapsed_us, delay, jitter_us, losses, excess,
+    }
+    Delays { min, median, p99, max }
+    Excess { at_us, lost, excess_us, recovery_us }
+    Sent { packets, elapsed_us, lag_us }
     CircuitReach { sent, received, round_trip_us = spread }
     CircuitRate {
         sent, received, offered_bps, received_bps, bins_bps, sent_bins_bps, lost_ppm_by_bin, delay_rise_us = rise,
@@ -61,6 +69,19 @@ absurd! {
         site_side, hub_side, target, seconds, bytes_from_hub, bytes_from_site, rate_from_hub_bps, near, onward, ended,
     }
     Segment { round_trip_us, loss_ppm, congestion, rate_bps }
+}
+
+impl Absurd for ProbeSaid {
+    fn absurd(liar: &mut Liar<'_>) -> Self {
+        let step = Absurd::absurd(liar);
+        match liar.dice.below(5) {
+            0 => Self::Ready { step: Absurd::absurd(liar) },
+            1 => Self::Refused(Absurd::absurd(liar)),
+            2 => Self::Sent { step, sent: Absurd::absurd(liar) },
+            3 => Self::Second { step, second: Absurd::absurd(liar), figures: Absurd::absurd(liar) },
+            _ => Self::Arrived { step, figures: Absurd::absurd(liar) },
+        }
+    }
 }
 
 impl Absurd for Proof {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::backlog::SiteBacklog;
 use crate::circuits::CircuitTraffic;
 use crate::figures::{FeedTraffic, LegTraffic, SessionTraffic, SilenceSign};
+use crate::path_probes::{ProbeEndedLine, ProbeSecondLine};
 use crate::relays::RelayLine;
 use crate::session::{LegReport, Report};
 use crate::tcp_profiles::TrialLine;
@@ -216,6 +217,10 @@ pub enum Event {
         /// The remedy, for people.
         remedy: Option<String>,
     },
+    /// A second of a probe of a path.
+    ProbeSecond(ProbeSecondLine),
+    /// A probe of a path ended.
+    ProbeEnded(Box<ProbeEndedLine>),
     /// A relay's tunnels and legs.
     Relay(RelayLine),
     /// A step of a TCP profile's trial.

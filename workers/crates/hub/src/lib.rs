@@ -29,6 +29,7 @@ mod leg;
 mod look_pace;
 mod pace;
 mod path_facts;
+pub mod path_probes;
 mod plans;
 mod proof;
 pub mod queries;

@@ -16,6 +16,7 @@ mod layer;
 mod lines;
 pub mod log_tools;
 pub mod patterns;
+mod probing;
 mod recovery;
 pub mod relay;
 pub mod scrub;

@@ -17,6 +17,7 @@ pub(crate) use bounds::check_length;
 pub(crate) use downburst_hub::circuits::{CircuitTraffic, LeaseLine, ProbeLine};
 pub(crate) use downburst_hub::feeds::{DuplicateWord, DurabilityWord, FeedLine, IngestLine};
 pub(crate) use downburst_hub::jobs::Failure;
+pub(crate) use downburst_hub::path_probes::PathProbeLine;
 pub(crate) use downburst_hub::upstreams::UpstreamLine;
 pub(crate) use downburst_hub::{ClockStanding, Event, LegLine, PlanLine, ProfileLine, SilenceLine, SiteLine};
 pub(crate) use downburst_ldm_gateway::LdmLine;
@@ -104,6 +105,10 @@ pub(crate) enum Action {
     },
     /// Measures a circuit.
     CircuitProbe(ProbeLine),
+    /// Probes the path to a site.
+    Probe(PathProbeLine),
+    /// Ends a probe of a path.
+    ProbeStop(StopProbeLine),
     /// Reports the circuit features of this host.
     CircuitHost,
     /// Answers once every connected site has all its products.

@@ -99,6 +99,10 @@ struct ReceiveArguments {
     /// are made on it and removed. Needs CAP_NET_ADMIN. May be given several times.
     #[arg(long, value_name = "INTERFACE")]
     circuits: Vec<String>,
+    /// The highest rate, in Mb/s, of probes by which the hub measures the path to this site; 0 refuses them. Without it
+    /// this site has no limit of its own.
+    #[arg(long, value_name = "MBPS")]
+    probes_max_mbps: Option<u32>,
     /// Shifts this site's wall clock by this number of microseconds, to test the clock comparison.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     shift_clock_us: i64,
@@ -173,6 +177,10 @@ struct EnrolmentArguments {
     /// CAP_NET_ADMIN). May be given several times. Tunnels may then lead to the opposite ends of these circuits.
     #[arg(long, value_name = "INTERFACE", requires = "hub")]
     circuits: Vec<String>,
+    /// The highest rate, in Mb/s, of probes by which the hub measures the path to this relay; 0 refuses them. Without
+    /// it this relay has no limit of its own.
+    #[arg(long, value_name = "MBPS", requires = "hub")]
+    probes_max_mbps: Option<u32>,
     /// Seconds after which a relay that the hub refused asks again.
     #[arg(long, value_name = "SECONDS", default_value_t = 300.0, hide = true)]
     ask_again_after: f64,
@@ -421,6 +429,10 @@ fn start_logging(format: LogFormat) {
     }
 }
 
+fn bits_per_second(megabits: u32) -> u64 {
+    u64::from(megabits) * 1_000_000
+}
+
 fn fail(code: u8, sentence: &str) -> ExitCode {
     eprintln!("downburst-node: {sentence}");
     ExitCode::from(code)
@@ -442,6 +454,7 @@ impl EnrolmentArguments {
             directory: self.dir?,
             interface: self.interface.unwrap_or_default(),
             circuits: self.circuits,
+            probes_most_bps: self.probes_max_mbps.map(bits_per_second),
             ask_again_after: Duration::from_secs_f64(self.ask_again_after.clamp(0.1, 86_400.0)),
         })
     }
@@ -466,7 +479,11 @@ impl ReceiveArguments {
                 offload: !self.reading.no_udp_offload,
                 priority: self.reading.receive_priority,
             },
-            host: HostUse { circuits: self.circuits, counters: !self.no_counters },
+            host: HostUse {
+                circuits: self.circuits,
+                probes_most_bps: self.probes_max_mbps.map(bits_per_second),
+                counters: !self.no_counters,
+            },
             wall_shift_us: self.shift_clock_us,
             session_versions: self.session_versions,
         })

@@ -17,7 +17,7 @@ mod diagnosis;
 mod interface;
 mod membership;
 
-pub(crate) use channel::{Buffers, ChannelSocket, Peer, connected};
+pub(crate) use channel::{Buffers, ChannelSocket, Peer, connected, probe_socket};
 pub(crate) use copies::CopySocket;
 use diagnosis::Watch;
 pub(crate) use interface::Interface;

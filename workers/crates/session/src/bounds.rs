@@ -34,6 +34,7 @@ macro_rules! sent_by_hub {
             | Message::CircuitOffer(_)
             | Message::CircuitEnd(_)
             | Message::CircuitProbe(_)
+            | Message::PathProbe(_)
             | Message::CircuitSet(_)
             | Message::Mark(_)
             | Message::OpenStream(_)
@@ -66,6 +67,7 @@ macro_rules! sent_by_site {
             | Message::CircuitState(_)
             | Message::CircuitHeard(_)
             | Message::CircuitProbed(_)
+            | Message::PathProbed(_)
             | Message::Forged(_)
             | Message::Marked(_)
             | Message::Attach(_)
@@ -81,6 +83,7 @@ macro_rules! sent_by_site {
 
 mod circuits;
 mod from_hub;
+mod probes;
 mod relays;
 
 /// Checks a message of an admitted site; the error is a sentence that names the value.
@@ -110,6 +113,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
         Message::RelayLegOpen(open) => check_relay_leg(open),
         Message::CircuitProbed(probed) => circuits::check_probed(probed),
+        Message::PathProbed(probed) => probes::check_said(probed),
         // Echoed unchanged, for the site's own arithmetic.
         Message::ClockRequest(_) => Ok(()),
         // Numbers of the hub's own offers, which are looked up, or texts, which are truncated.

@@ -9,9 +9,9 @@ use crate::{
     CircuitState, ClockReply, ClockRequest, Covered, CredentialKept, CredentialOffered, CredentialShown,
     CredentialWanted, Datagrams, Expired, FeedStart, Filed, Forged, Frontier, Handling, HeartbeatOut, Hello,
     KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, NextKey, Nodes, OpenStream,
-    PacketsGone, ProductBegin, Receipts, Refused, RelayLeg, RelayLegEnd, RelayLegFailed, RelayLegOpen,
-    RelayReport, ResentBegin, ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want,
-    Ways, Welcome, packed, train,
+    PacketsGone, PathProbe, PathProbed, ProductBegin, Receipts, Refused, RelayLeg, RelayLegEnd,
+    RelayLegFailed, RelayLegOpen, RelayReport, ResentBegin, ResentEnded, ResentFailed, StreamEnded,
+    Subscriptions, Taken, Train, Want, Ways, Welcome, packed, train,
 };
 
 /// The content of a frame.
@@ -121,6 +121,8 @@ messages! {
     63 => CircuitProbe,
     64 => CircuitProbed,
     65 => CircuitSet,
+    66 => PathProbe,
+    67 => PathProbed,
 }
 
 /// The reason for which a stream of frames can't be read any further. The peer is at fault.

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
     CircuitFault, CircuitProbed, ClockOffset, Duplicates, Entry, Filter, Forged, Frontier, Hello, HubInput,
-    KeyTaken, LegJoin, Purpose, Receipt, Reception, Refused, RelayLegFailed, RelayLegOpen, ResendEnd,
-    StreamId, StreamPath, StreamPlan, Stretch,
+    KeyTaken, LegJoin, PathProbed, Purpose, Receipt, Reception, Refused, RelayLegFailed, RelayLegOpen,
+    ResendEnd, StreamId, StreamPath, StreamPlan, Stretch,
 };
 use downburst_vcmtp::Request;
 
@@ -269,6 +269,8 @@ pub enum SessionOutput {
     },
     /// The site's measurement of a circuit.
     CircuitProbed(Box<CircuitProbed>),
+    /// The site's answer in a probe of its path.
+    PathProbed(Box<PathProbed>),
     /// News for the rest of the hub.
     Report(Report),
 }

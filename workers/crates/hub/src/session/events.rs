@@ -52,6 +52,7 @@ impl Session {
             HubEvent::Circuit(state) => self.circuit_said(state),
             HubEvent::CircuitHeard(heard) => self.circuit_heard(heard),
             HubEvent::CircuitProbed(probed) => self.ask(SessionOutput::CircuitProbed(probed)),
+            HubEvent::PathProbed(probed) => self.ask(SessionOutput::PathProbed(probed)),
             HubEvent::StreamOpened(_) => self.change(StatusChange::Streams(1)),
             HubEvent::StreamClosed { stream, reason } => self.stream_ended(stream, reason),
             HubEvent::Violation(sentence) => self.violated(&sentence),

@@ -8,8 +8,8 @@ use downburst_hub::{CredentialAnswer, Report, SessionInput, SessionSettings, Way
 use downburst_model::{Epoch, LegId, Machine as _, Micros, Sequence, WallMicros};
 use downburst_session::{
     CircuitFault, CircuitHeard, CircuitProbed, CircuitReport, CircuitState, CredentialOffered,
-    CredentialShown, HubInput, Proof, RefusalCode, Refused, RelayLegFailed, RelayLegOpen, RelayReport,
-    SiteEvent, SiteInput, StreamPath, TunnelFacts,
+    CredentialShown, HubInput, PathProbed, ProbeSaid, Proof, RefusalCode, Refused, RelayLegFailed,
+    RelayLegOpen, RelayReport, SiteEvent, SiteInput, StreamPath, TunnelFacts,
 };
 use serde_json::json;
 use world::{World, feed, is_plan, join, line, oslo, sentence_of, settings};
@@ -489,7 +489,10 @@ fn what_the_site_says_of_a_circuit_is_shown_to_people() {
     ] {
         world.site.handle(now, SiteInput::Circuit(report));
     }
+    let refused = PathProbed { run: 4, said: ProbeSaid::Refused("no".to_owned()) };
+    world.site.handle(now, SiteInput::PathProbed(Box::new(refused)));
     world.run();
+    assert!(world.asked.iter().any(|asked| asked.starts_with("PathProbed") && asked.contains("run: 4")));
     let said: Vec<&String> = world.asked.iter().filter(|asked| asked.starts_with("Circuit")).collect();
     assert_eq!(said.len(), 3, "{said:?}");
     assert!(said.iter().all(|it| it.contains("lease: 3") && !it.contains('\u{7}')), "{said:?}");

@@ -211,3 +211,8 @@ impl Circuit {
         }
     }
 }
+
+/// The abilities of this host.
+pub(super) async fn describe_host() -> serde_json::Value {
+    tokio::task::spawn_blocking(crate::circuits::describe_host).await.unwrap_or_default()
+}

@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::clock::Clock;
 use crate::hub::Connect;
 use crate::hub::Hub;
-use crate::hub::circuits::Circuits;
+use crate::hub::circuits::{Circuits, describe_host};
 use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
 use crate::hub::feeds::{Feeds, failure, head, random_u64, unknown_feed};
@@ -275,6 +275,8 @@ async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
         Action::CircuitUp { circuit } => hub.circuit_up(circuit).await,
         Action::CircuitDown { lease } => hub.circuit_down(lease).await,
         Action::CircuitProbe(probe) => hub.circuit_probe(probe).await,
+        Action::Probe(line) => hub.probe(line).await,
+        Action::ProbeStop(line) => Ok(hub.stop_probe(line)),
         Action::CircuitHost => Ok(describe_host().await),
         Action::Drain { seconds } => answer(&drain(hub, seconds).await),
         // Executed at once, above.
@@ -331,10 +333,6 @@ fn certify(hub: &Hub, public_key: &str) -> Result<Value, Failure> {
     let signed = tls::certify(&hub.start.data_dir.join("tls"), public_key);
     let (certificate, authority) = signed.map_err(Failure::bad_request)?;
     Ok(json!({"certificate": certificate, "authority": authority}))
-}
-
-async fn describe_host() -> Value {
-    tokio::task::spawn_blocking(crate::circuits::describe_host).await.unwrap_or_default()
 }
 
 fn ingest(hub: &Hub, line: IngestLine, reply: Reply) {

@@ -9,6 +9,7 @@ mod figures;
 mod jobs;
 mod ldm;
 mod legs;
+mod probes;
 mod proof;
 mod queries;
 mod receipts;

@@ -1,5 +1,6 @@
 //! The sites that may connect, their sessions, and the channels to the sessions.
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
@@ -45,6 +46,8 @@ pub(super) struct Link {
     /// Bounded: a site that can't take its repairs requests them again.
     pub(super) repairs: mpsc::Sender<Repair>,
     pub(super) status: Arc<Mutex<SessionStatus>>,
+    /// The site's address, or that of its last relay.
+    pub(super) peer: IpAddr,
 }
 
 /// A command from the rest of the hub to a session.
@@ -175,12 +178,13 @@ impl Roster {
         site: &SiteName,
         credential_sha256: &str,
         stand_by: bool,
-        repair_limit: usize,
+        (repair_limit, peer): (usize, IpAddr),
         now: Micros,
     ) -> Result<Member, Refused> {
         let (commands, command_stream) = mpsc::unbounded_channel();
         let (repairs, repair_stream) = mpsc::channel(repair_limit);
-        let link = Link { commands, repairs, status: Arc::new(Mutex::new(SessionStatus::new(now))) };
+        let status = Arc::new(Mutex::new(SessionStatus::new(now)));
+        let link = Link { commands, repairs, status, peer };
         let newcomer = Newcomer { credential_sha256: credential_sha256.to_owned(), stand_by, link };
         let mut sessions = self.registry();
         let registered = sessions.register(site, newcomer, now)?;

@@ -25,6 +25,7 @@ use crate::hub::connections::counted::Counted;
 use crate::hub::connections::data::{self, Attached};
 use crate::hub::connections::pending_connections::{EVICTED, PendingConnection};
 use crate::hub::connections::session_socket::{Moved, SessionSocket};
+use crate::hub::probes::Probes;
 use crate::hub::roster::{Command, Member, Repair};
 use crate::hub::{Hub, lock};
 use crate::lines::EnrolAnswer;
@@ -39,6 +40,7 @@ pub(super) struct Sessions {
     pub(super) late_share: LateShare,
     pub(super) resends_left: Mutex<ResendsLeft>,
     pub(super) tcp_profiles: Mutex<TcpProfiles>,
+    pub(super) probes: Probes,
 }
 
 impl Sessions {
@@ -48,6 +50,7 @@ impl Sessions {
             late_share: LateShare::new(),
             resends_left: Mutex::default(),
             tcp_profiles: Mutex::default(),
+            probes: Probes::default(),
         }
     }
 }

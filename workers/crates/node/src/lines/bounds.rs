@@ -4,7 +4,9 @@
 use downburst_model::WallMicros;
 use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
 
-use super::{Action, FeedLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine, SiteLine, Start};
+use super::{
+    Action, FeedLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine, ProbeLine, SiteLine, Start,
+};
 
 impl Job {
     /// Checks every number, time and length; the error is a sentence that names the value out of bounds.
@@ -33,10 +35,9 @@ impl Job {
                 circuits.iter().try_for_each(check_lease)
             }
             Action::CircuitUp { circuit } => check_lease(circuit),
-            Action::CircuitProbe(probe) => {
-                most("rate_bps", probe.rate_bps, RATE_BPS_MAX)?;
-                most("duration_ms", probe.duration_ms, SECONDS_MAX)
-            }
+            Action::CircuitProbe(probe) => check_train(probe),
+            Action::Probe(probe) => probe.check(),
+            Action::ProbeStop(stop) => text("reason", &stop.reason),
             Action::Drain { seconds } => between("seconds", *seconds, SECONDS_MAX),
             Action::Clock(standing) => {
                 most("ahead_us", standing.ahead_us.unsigned_abs(), OFFSET_MAX_US)?;
@@ -147,6 +148,11 @@ fn check_lease(line: &LeaseLine) -> Result<(), String> {
     line.ends.iter().try_for_each(|end| most("port_rate_bps", end.port_rate_bps.unwrap_or(0), RATE_BPS_MAX))
 }
 
+fn check_train(line: &ProbeLine) -> Result<(), String> {
+    most("rate_bps", line.rate_bps, RATE_BPS_MAX)?;
+    most("duration_ms", line.duration_ms, SECONDS_MAX)
+}
+
 fn most(field: &str, value: u64, bound: u64) -> Result<(), String> {
     if value <= bound { Ok(()) } else { Err(format!("`{field}` is {value}; at most {bound} can be")) }
 }
@@ -234,6 +240,8 @@ mod tests {
             json!({"id": 1, "do": "circuit-up", "circuit": lease}),
             json!({"id": 1, "do": "circuit-probe", "lease": 1, "site": "a", "kind": "rate", "rate_bps": 5,
                 "duration_ms": 5}),
+            json!({"id": 1, "do": "probe", "probe": "p-1", "site": "a", "kind": "knee", "direction": "out",
+                "packet_bytes": 1_200, "steps": [{"rate_bps": 9_000_000, "duration_ms": 500}], "seconds": true}),
             json!({"id": 1, "do": "drain", "seconds": 5.0}),
             json!({"id": 1, "do": "clock", "ahead_us": 5, "bound_us": 5}),
             json!({"id": 1, "do": "enrol-answer", "ask": 1, "ok": true, "site": "a", "sentence": null, "ends_us": 5}),

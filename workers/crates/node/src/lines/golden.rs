@@ -2,6 +2,7 @@
 //! and its events are exactly those of the file. The agent's half is `tests/unit/worker/test_lines_of_both_sides.py`.
 use std::collections::BTreeSet;
 
+use downburst_hub::path_probes::{DelayLine, ExcessLine, ProbeEndedLine, ProbeSecondLine, StepLine};
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
 use serde_json::{Value, json};
 
@@ -90,6 +91,8 @@ fn kind_of(event: &Event) -> &'static str {
         Event::Stirred { .. } => "stirred",
         Event::Silent { .. } => "silent",
         Event::Circuit { .. } => "circuit",
+        Event::ProbeSecond(_) => "probe-second",
+        Event::ProbeEnded(_) => "probe-ended",
         Event::Relay(_) => "relay",
         Event::TcpTrial(_) => "tcp-trial",
         Event::Traffic(_) => "traffic",
@@ -114,6 +117,8 @@ fn samples() -> Vec<Event> {
         },
         Event::Stirred { feed: feed(), arrived_us: AT },
         Event::Silent { feed: feed(), since_us: AT, until_us: WallMicros(AT.0 + 1) },
+        probe_second(),
+        probe_ended(),
         Event::Relay(relay()),
         Event::TcpTrial(TrialLine {
             name: text("overseas"),
@@ -132,6 +137,54 @@ fn samples() -> Vec<Event> {
         Event::Batch { batch: text("1"), path: "/batches/1".into() },
     ]);
     samples
+}
+
+fn probe_second() -> Event {
+    Event::ProbeSecond(ProbeSecondLine {
+        probe: text("p-1"),
+        second: 1,
+        sent: 2,
+        received: 3,
+        lost: 4,
+        reordered: 5,
+        duplicated: 6,
+        bytes: 7,
+        delay_us: Some(delays()),
+        jitter_us: Some(8),
+        delay_bound_us: Some(9),
+    })
+}
+
+fn probe_ended() -> Event {
+    let step = StepLine {
+        rate_bps: 1,
+        sent_bps: 2,
+        received_bps: 3,
+        sent: 4,
+        received: 5,
+        lost: 6,
+        reordered: 7,
+        duplicated: 8,
+        elapsed_us: 9,
+        delay_us: Some(delays()),
+        jitter_us: Some(10),
+    };
+    Event::ProbeEnded(Box::new(ProbeEndedLine {
+        probe: text("p-1"),
+        outcome: "failed",
+        reason: Some(text("why")),
+        sender_lag_us: 1,
+        steps: vec![step],
+        knee_bps: Some(2),
+        knee_reason: Some(text("it may carry more")),
+        losses: 3,
+        excess: Some(vec![ExcessLine { at_us: 1, lost: 2, excess_us: 3, recovery_us: Some(4) }]),
+        delay_bound_us: Some(5),
+    }))
+}
+
+fn delays() -> DelayLine {
+    DelayLine { min: -1, median: 2, p99: 3, max: 4 }
 }
 
 fn relay() -> RelayLine {

@@ -94,6 +94,15 @@ pub(crate) struct SenderLine {
     pub(crate) authority: String,
 }
 
+/// See [`Action::ProbeStop`].
+#[derive(Debug, Deserialize)]
+pub(crate) struct StopProbeLine {
+    /// Its name.
+    pub(crate) probe: String,
+    /// The reason, for people.
+    pub(crate) reason: String,
+}
+
 /// See [`Action::Prove`].
 #[derive(Debug, Deserialize)]
 pub(crate) struct ProveLine {

@@ -30,6 +30,8 @@ pub struct Enrolment {
     pub interface: String,
     /// The interfaces that the hub may use for circuits.
     pub circuits: Vec<String>,
+    /// The highest rate of probes of its path, bits per second; `None`: no limit, 0: no probes.
+    pub probes_most_bps: Option<u64>,
     /// The pause after a refusal.
     pub ask_again_after: Duration,
 }
@@ -165,6 +167,7 @@ impl Enrolled {
                 relayed: Some(self.legs.clone()),
                 reports: Some(reports),
                 ports: self.enrolment.circuits.clone(),
+                probes_most_bps: self.enrolment.probes_most_bps,
                 peers: self.peers.clone(),
                 ..Ways::default()
             },

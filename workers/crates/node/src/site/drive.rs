@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::Machine as _;
-use downburst_session::{CircuitReport, LegJoin, Receipt, RelayLeg, RelayLegFailed, RelayReport, SiteEvent};
+use downburst_session::{
+    CircuitReport, LegJoin, PathProbed, Receipt, RelayLeg, RelayLegFailed, RelayReport, SiteEvent,
+};
 use downburst_site::{
     Connection, EndsOrder, Input, LegNews, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
     StoreRequest, Stored, log_event,
@@ -16,6 +18,7 @@ use super::destination::Destination;
 use super::legs::{Found, Legs};
 use super::network::{self, Network};
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
+use super::probes::Probes;
 use super::relayed::SharedLegs;
 use super::spool::Spool;
 use super::state::{HubPlace, Keeper, recover};
@@ -37,6 +40,7 @@ pub(crate) struct Site {
     storage: Storage,
     credentials: KeptCredentials,
     circuits: Circuits,
+    probes: Probes,
     /// The legs that leave here; `None`: this is no relay.
     relayed: Option<SharedLegs>,
     local: Local,
@@ -63,6 +67,7 @@ enum Woken {
     Stored(Stored),
     Local(LocalNews),
     Circuit(CircuitReport),
+    Probe(PathProbed),
     Kept(Kept),
     Report(RelayReport),
     Role,
@@ -101,6 +106,7 @@ impl Site {
                 parts.ways.ends.unwrap_or_else(|| EndKeeper::new(&hub.mark())),
                 clock,
             ),
+            probes: Probes::new(parts.ways.probes_most_bps, clock),
             network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256()),
             legs: Legs::new(parts.ways.reading),
             relayed: parts.ways.relayed,
@@ -135,6 +141,7 @@ impl Site {
                 Some(found) = self.legs.found.recv() => Woken::Found(found),
                 Some(stored) = self.storage.thread.results.recv() => Woken::Stored(stored),
                 report = self.circuits.report() => Woken::Circuit(report),
+                said = self.probes.said() => Woken::Probe(said),
                 Some(news) = self.local.done.recv() => Woken::Local(news),
                 report = next_report(&mut self.reports) => Woken::Report(report),
                 _ = self.supervisor.roles.changed(), if !self.is_alone => Woken::Role,
@@ -158,6 +165,7 @@ impl Site {
             }
             Woken::Local(news) => self.tell(Input::Local(news)),
             Woken::Circuit(report) => self.tell(Input::Circuit(report)),
+            Woken::Probe(said) => self.tell(Input::PathProbed(Box::new(said))),
             Woken::Kept(kept) => self.credentials_kept(kept),
             Woken::Report(report) => self.tell(Input::RelayReport(report)),
             Woken::Role => self.take_role(),
@@ -207,8 +215,9 @@ impl Site {
         self.tell(Input::RelayLeg(opened));
     }
 
-    /// Legs are limited to one connection.
+    /// Legs are limited to one connection, and so are probes.
     fn clear_legs(&mut self) {
+        self.probes.end();
         self.legs.clear();
         self.relayed.iter().for_each(SharedLegs::clear);
     }
@@ -289,6 +298,7 @@ impl Site {
                 self.circuits.order(EndsOrder::KeepOnly(leases.into_iter().collect()));
             }
             SiteEvent::CircuitProbe(probe) => self.circuits.probe(probe),
+            SiteEvent::PathProbe(probe) => self.probes.order(probe, self.network.direct_peer()),
             event => {
                 match &event {
                     SiteEvent::Welcome { hub, .. } => self.storage.destination.hub_is(hub),

@@ -233,6 +233,7 @@ impl Connections {
                 // A node that is only asked for the others orders no ends of circuits.
                 ports: if wanted.asks() { Vec::new() } else { self.receive.host.circuits.clone() },
                 ends: Some(hub.ends.clone()),
+                probes_most_bps: self.receive.host.probes_most_bps,
                 relayed: None,
                 ..Ways::default()
             },

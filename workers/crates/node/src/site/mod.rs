@@ -16,6 +16,7 @@ mod network;
 mod parts;
 #[cfg(test)]
 mod power;
+mod probes;
 mod relayed;
 mod spool;
 mod state;
@@ -79,6 +80,8 @@ pub struct Receive {
 pub struct HostUse {
     /// The interfaces that hubs may use for circuits; none: the site has no circuits.
     pub circuits: Vec<String>,
+    /// The highest rate of probes of its path, bits per second; `None`: no limit, 0: no probes.
+    pub probes_most_bps: Option<u64>,
     /// Whether the counters of this host are recorded.
     pub counters: bool,
 }

@@ -53,6 +53,8 @@ pub(crate) struct Ways {
     pub(crate) ends: Option<EndKeeper>,
     /// The addresses opposite to the ends of these circuits, for the user of them.
     pub(crate) peers: CircuitPeers,
+    /// The highest rate of probes of the path, bits per second; `None`: no limit, 0: no probes.
+    pub(crate) probes_most_bps: Option<u64>,
     /// The legs that leave here; `None`: this is no relay.
     pub(crate) relayed: Option<SharedLegs>,
     /// The reports of a relay, for its hub.

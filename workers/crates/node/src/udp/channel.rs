@@ -112,6 +112,15 @@ pub(crate) fn connected(hub: SocketAddr) -> io::Result<std::net::UdpSocket> {
     Ok(socket.into())
 }
 
+/// A socket for the packets of one probe of a path, with a port that the system chooses.
+pub(crate) fn probe_socket(address: IpAddr) -> io::Result<std::net::UdpSocket> {
+    let at = SocketAddr::new(address, 0);
+    let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+    grow_buffer(&socket, RECEIVE_BYTES, Direction::Receive);
+    socket.bind(&at.into())?;
+    Ok(socket.into())
+}
+
 /// Room for requests of a thousand sites within a few milliseconds, and repairs of a tenth of a second at 100 Mb/s.
 const RECEIVE_BYTES: usize = 4 << 20;
 

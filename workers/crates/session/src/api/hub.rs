@@ -12,8 +12,8 @@ use crate::{
     CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitSet, CircuitState, Classes,
     ClockOffset, CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
     FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey,
-    Nodes, Proof, Receipt, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport,
-    ResendEnd, ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
+    Nodes, PathProbe, PathProbed, Proof, Receipt, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen,
+    RelayReport, ResendEnd, ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 
 /// An input of a [`HubSession`](crate::HubSession).
@@ -145,6 +145,8 @@ pub enum HubInput {
     KeepCircuits(CircuitSet),
     /// Have the site measure a circuit that it watches.
     ProbeCircuit(CircuitProbe),
+    /// An order in a probe of the path to the site.
+    ProbePath(PathProbe),
     /// Request another credential from the site.
     WantCredential(CredentialWanted),
     /// Answer to [`HubEvent::CredentialOffered`]: the credential is stored durably and valid.
@@ -397,6 +399,8 @@ pub enum HubEvent {
     CircuitHeard(CircuitHeard),
     /// Answer to [`HubInput::ProbeCircuit`].
     CircuitProbed(Box<CircuitProbed>),
+    /// Answer to [`HubInput::ProbePath`].
+    PathProbed(Box<PathProbed>),
     /// The site is a relay, and this is its report.
     RelayReport(RelayReport),
     /// A data connection is established.

@@ -9,8 +9,8 @@ use downburst_vcmtp::{Datagram, LegKey};
 use crate::{
     ActionFailed, CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitState,
     ClockOffset, CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
-    FeedHandling, FeedPosition, LegJoin, LinkedSpace, Nodes, Proof, Reception, Refused, RelayLeg,
-    RelayLegFailed, RelayLegOpen, RelayReport, StreamId, Subscription, Train,
+    FeedHandling, FeedPosition, LegJoin, LinkedSpace, Nodes, PathProbe, PathProbed, Proof, Reception,
+    Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, StreamId, Subscription, Train,
 };
 
 /// An input of a [`SiteSession`](crate::SiteSession).
@@ -46,6 +46,8 @@ pub enum SiteInput {
     },
     /// A report on an end of a circuit.
     Circuit(CircuitReport),
+    /// Answer to [`SiteEvent::PathProbe`].
+    PathProbed(Box<PathProbed>),
     /// Answer to [`SiteEvent::RelayLeg`]: the leg's datagrams leave here.
     RelayLegOpen(RelayLegOpen),
     /// Answer to [`SiteEvent::RelayLeg`], or the end of such a leg: its datagrams do not leave here.
@@ -261,6 +263,8 @@ pub enum SiteEvent {
     CircuitSet(Vec<u32>),
     /// The hub requests a measurement of a circuit; report it.
     CircuitProbe(CircuitProbe),
+    /// An order of the hub in a probe of the path; answer with [`SiteInput::PathProbed`].
+    PathProbe(PathProbe),
     /// The hub requests that a leg's datagrams leave here; report its state.
     RelayLeg(RelayLeg),
     /// A relayed leg ended.

@@ -48,6 +48,7 @@ fn check_message(message: &Message) -> Result<(), String> {
         Message::Handling(handling) => handling.items.iter().try_for_each(check_handling),
         Message::CircuitOffer(offer) => check_circuit(offer),
         Message::CircuitProbe(probe) => super::circuits::check_probe(probe),
+        Message::PathProbe(probe) => super::probes::check_order(probe),
         Message::CredentialKept(kept) => kept.ends.map_or(Ok(()), |at| clock("ends", "a credential", at)),
         Message::Ways(ways) => super::relays::check_ways(ways),
         Message::Nodes(nodes) => number("version", "the nodes of a hub", nodes.version),

@@ -147,6 +147,7 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
         ("until", offer(|offer| offer.until = Some(WallMicros(i64::MAX)))),
         ("ends", CredentialKept { sha256: String::new(), ends: Some(past) }.into()),
         ("version", Nodes { version: MUCH, items: Vec::new() }.into()),
+        ("packets", PathProbe { run: 1, order: ProbeOrder::Sent { step: 0, packets: MUCH } }.into()),
         ("chains", Ways { chains: vec!["a:1".to_owned(); 9] }.into()),
         ("chains", Ways { chains: vec!["nowhere".to_owned()] }.into()),
     ]
@@ -219,10 +220,15 @@ fn absurd_of_site() -> Vec<(&'static str, Message)> {
         ("loss_ppm", carried(|it| it.onward.loss_ppm = Some(1_000_001))),
         ("congestion", carried(|it| it.near.congestion = "c".repeat(17))),
         ("rate_bps", carried(|it| it.onward.rate_bps = MUCH)),
+        ("second", PathProbed { run: 1, said: second_of_probe(MUCH) }.into()),
         ("datagrams", sent_on(|leg| leg.datagrams = MUCH)),
         ("bytes", sent_on(|leg| leg.bytes = MUCH)),
         ("dropped", sent_on(|leg| leg.dropped = MUCH)),
     ]
+}
+
+fn second_of_probe(second: u64) -> ProbeSaid {
+    ProbeSaid::Second { step: 0, second, figures: Default::default() }
 }
 
 fn carried(change: fn(&mut TunnelFacts)) -> Message {

@@ -43,6 +43,7 @@ impl HubSession {
             Message::CircuitState(state) => self.event(HubEvent::Circuit(state)),
             Message::CircuitHeard(heard) => self.event(HubEvent::CircuitHeard(heard)),
             Message::CircuitProbed(probed) => self.event(HubEvent::CircuitProbed(Box::new(probed))),
+            Message::PathProbed(probed) => self.event(HubEvent::PathProbed(Box::new(probed))),
             Message::RelayReport(report) => self.event(HubEvent::RelayReport(report)),
             Message::HeartbeatOut(out) => self.event(HubEvent::HeartbeatOut(out)),
             Message::CredentialOffered(offered) => self.event(HubEvent::CredentialOffered(offered)),

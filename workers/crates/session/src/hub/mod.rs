@@ -407,6 +407,7 @@ impl HubSession {
             HubInput::OfferCircuit(offer) => self.send(*offer),
             HubInput::EndCircuit(end) => self.send(end),
             HubInput::ProbeCircuit(probe) => self.send(probe),
+            HubInput::ProbePath(probe) => self.send(probe),
             HubInput::KeepCircuits(set) => self.send(set),
             HubInput::WantCredential(wanted) => self.send(wanted),
             HubInput::KeepCredential(kept) => self.send(kept),

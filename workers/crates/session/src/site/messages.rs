@@ -28,6 +28,7 @@ impl SiteSession {
             Message::CircuitEnd(end) => self.event(SiteEvent::CircuitEnded(end)),
             Message::CircuitSet(set) => self.event(SiteEvent::CircuitSet(set.leases)),
             Message::CircuitProbe(probe) => self.event(SiteEvent::CircuitProbe(probe)),
+            Message::PathProbe(probe) => self.event(SiteEvent::PathProbe(probe)),
             Message::RelayLeg(leg) => self.event(SiteEvent::RelayLeg(leg)),
             Message::RelayLegEnd(end) => self.event(SiteEvent::RelayLegEnded(end.leg)),
             Message::CredentialWanted(wanted) => self.event(SiteEvent::CredentialWanted(wanted)),

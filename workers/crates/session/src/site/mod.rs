@@ -390,6 +390,7 @@ impl Machine for SiteSession {
             SiteInput::Circuit(CircuitReport::State(state)) => self.tell_if_up(state),
             SiteInput::Circuit(CircuitReport::Heard(heard)) => self.tell_if_up(heard),
             SiteInput::Circuit(CircuitReport::Probed(probed)) => self.tell_if_up(*probed),
+            SiteInput::PathProbed(probed) => self.tell_if_up(*probed),
             SiteInput::OfferCredential(offered) => self.tell_if_up(offered),
             SiteInput::ShowCredential(shown) => self.tell_if_up(shown),
             SiteInput::RelayLegOpen(open) => self.tell_if_up(open),

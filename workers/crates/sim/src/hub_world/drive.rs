@@ -160,7 +160,8 @@ fn take_session_output(now: Now, hub: &mut Hub, site: &mut Site, output: Session
         SessionOutput::Rest(_)
         | SessionOutput::Circuit { .. }
         | SessionOutput::CircuitHeard { .. }
-        | SessionOutput::CircuitProbed(_) => {}
+        | SessionOutput::CircuitProbed(_)
+        | SessionOutput::PathProbed(_) => {}
     }
 }
 

@@ -358,6 +358,7 @@ impl Site {
             | SiteEvent::CircuitOffered(_)
             | SiteEvent::CircuitEnded(_)
             | SiteEvent::CircuitProbe(_)
+            | SiteEvent::PathProbe(_)
             | SiteEvent::CircuitSet(_)
             | SiteEvent::RelayLegEnded(_)
             | SiteEvent::CredentialWanted(_)

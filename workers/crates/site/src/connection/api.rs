@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, WallMicros};
 use downburst_session::{
-    CircuitReport, Datagrams, FeedPosition, LegJoin, Receipt, Reception, RelayLegFailed, RelayLegOpen,
-    RelayReport, SiteEvent, StreamId, StreamPath,
+    CircuitReport, Datagrams, FeedPosition, LegJoin, PathProbed, Receipt, Reception, RelayLegFailed,
+    RelayLegOpen, RelayReport, SiteEvent, StreamId, StreamPath,
 };
 use downburst_vcmtp::{Datagram, LegKey};
 
@@ -75,6 +75,8 @@ pub enum Input {
     Local(LocalNews),
     /// A report on a circuit's end.
     Circuit(CircuitReport),
+    /// An answer in a probe of the path.
+    PathProbed(Box<PathProbed>),
     /// Answer to [`SiteEvent::RelayLeg`].
     RelayLeg(Result<RelayLegOpen, RelayLegFailed>),
     /// Answer to [`Output::Credentials`].

@@ -343,6 +343,7 @@ impl Machine for Connection {
             Input::Stored(stored) => self.stored(now, stored),
             Input::Local(news) => news.into_inputs().for_each(|input| self.tell(now, input)),
             Input::Circuit(report) => self.tell(now, SiteInput::Circuit(report)),
+            Input::PathProbed(probed) => self.tell(now, SiteInput::PathProbed(probed)),
             Input::RelayLeg(Ok(open)) => self.tell(now, SiteInput::RelayLegOpen(open)),
             Input::RelayLeg(Err(failed)) => self.tell(now, SiteInput::RelayLegFailed(failed)),
             Input::Credentials(answer) => {

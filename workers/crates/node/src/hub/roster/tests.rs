@@ -7,7 +7,7 @@ fn site() -> SiteName {
 }
 
 fn register(roster: &Roster, stand_by: bool) -> Result<Member, Refused> {
-    roster.register(&site(), "credential", stand_by, 1, Micros::from_secs(1))
+    roster.register(&site(), "credential", stand_by, (1, [127, 0, 0, 1].into()), Micros::from_secs(1))
 }
 
 fn is_refused(member: &mut Member, expected: RefusalCode) -> bool {

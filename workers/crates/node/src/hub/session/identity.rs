@@ -52,8 +52,8 @@ impl Task {
     }
 
     fn register(&mut self, site: &SiteName, credential_sha256: &str, stand_by: bool) {
-        let now = self.hub.clock.monotonic();
-        match self.hub.roster.register(site, credential_sha256, stand_by, REPAIR_QUEUE, now) {
+        let (now, peer) = (self.hub.clock.monotonic(), self.peer.ip().to_canonical());
+        match self.hub.roster.register(site, credential_sha256, stand_by, (REPAIR_QUEUE, peer), now) {
             Ok(member) => {
                 self.member = Some(member);
                 if let Some(ends) = self.socket.connection().ends() {

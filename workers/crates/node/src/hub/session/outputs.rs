@@ -54,6 +54,11 @@ impl Task {
             output @ (SessionOutput::Circuit { .. }
             | SessionOutput::CircuitHeard { .. }
             | SessionOutput::CircuitProbed(_)) => self.circuit_said(output),
+            SessionOutput::PathProbed(probed) => {
+                if let Some(site) = self.session.site() {
+                    self.hub.path_probed(site, *probed);
+                }
+            }
         }
     }
 
@@ -180,6 +185,7 @@ impl Task {
                 self.hub.figures.backlogs.stands(site, feed, (epoch, settled));
             }
             self.hub.sessions.late_share.forget(serial);
+            self.hub.probes_gone(serial);
             self.hub.legs.channels.forget(serial);
             lock(&self.hub.sessions.tcp_profiles).gone(serial);
             lock(&self.hub.sessions.resends_left).keep(site, self.session.resends_left());

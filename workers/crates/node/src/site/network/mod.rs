@@ -60,6 +60,11 @@ pub(super) enum Woken {
 type Farewell = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Network {
+    /// The hub's node at the other end of the first connection, unless that comes by a relay.
+    pub(super) fn direct_peer(&self) -> Option<&str> {
+        self.way.is_empty().then_some(self.peer_address.as_str())
+    }
+
     pub(super) fn new(via: Via, clock: Clock, address: &str, ca_sha256: &str) -> Self {
         Self {
             routes: Routes::new(via.ways(), clock),

@@ -1,5 +1,6 @@
 //! One message of each kind, as a correct peer sends it.
 use downburst_model::{Digest, ProductId};
+use downburst_probe::{Delays, Excess, Figures, Key};
 
 use super::*;
 
@@ -30,6 +31,7 @@ pub(super) fn of_hub() -> Vec<Message> {
         CircuitEnd { lease: 1 }.into(),
         CircuitSet { leases: vec![1, u32::MAX] }.into(),
         CircuitProbe { lease: 1, run: 1, train: Some(train) }.into(),
+        PathProbe { run: 1, order: probe_open() }.into(),
         Mark { number: 1 }.into(),
         OpenStream { stream: 1, ticket: Ticket([1; 16]), path }.into(),
         Attached { stream: 1 }.into(),
@@ -65,6 +67,7 @@ pub(super) fn of_site() -> Vec<Message> {
         CircuitState { lease: 1, fault: Some(fault.clone()) }.into(),
         CircuitHeard { lease: 1, fault: Some(fault) }.into(),
         CircuitProbed { lease: 1, run: 1, reach: Some(reach), rate: Some(CircuitRate::default()) }.into(),
+        PathProbed { run: 1, said: probe_arrived() }.into(),
         Forged { leg, leg_epoch }.into(),
         Marked { number: 1 }.into(),
         Attach { ticket: Ticket([1; 16]) }.into(),
@@ -77,6 +80,19 @@ pub(super) fn of_site() -> Vec<Message> {
         RelayLegFailed { leg, sentence: "why".to_owned() }.into(),
         RelayReport { tunnels: vec![tunnel()], legs: vec![relayed()], refused: 1 }.into(),
     ]
+}
+
+pub(super) fn probe_open() -> ProbeOrder {
+    ProbeOrder::Open(ProbeOpen { key: Key([1; 32]), port: 9, out: true, packet_bytes: 1_200, most_bps: 1 })
+}
+
+pub(super) fn probe_arrived() -> ProbeSaid {
+    let excess = vec![Excess { at_us: 1, lost: 1, excess_us: 1, recovery_us: Some(1) }];
+    let delay = Some(Delays { min: 1, median: 2, p99: 3, max: 4 });
+    ProbeSaid::Arrived {
+        step: 0,
+        figures: Figures { delay, jitter_us: Some(1), excess, ..Figures::default() },
+    }
 }
 
 pub(super) fn begin() -> ProductBegin {

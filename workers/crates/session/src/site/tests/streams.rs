@@ -2,7 +2,8 @@
 use super::*;
 use crate::{
     Attach, Attached, CircuitEnd, CircuitHeard, CircuitProbe, CircuitProbed, CircuitReport, CircuitState,
-    Covered, Mark, Marked, OpenStream, StreamEnded, StreamPath, Taken, Ticket,
+    Covered, Mark, Marked, OpenStream, PathProbe, PathProbed, ProbeOrder, ProbeSaid, StreamEnded, StreamPath,
+    Taken, Ticket,
 };
 
 impl Bench {
@@ -241,6 +242,19 @@ fn what_the_hub_says_of_circuits_reaches_the_driver_and_its_answer_the_hub() {
     bench.site.handle(at(0), SiteInput::Circuit(CircuitReport::Heard(heard.clone())));
     let said = bench.messages();
     assert!(said.contains(&state.into()) && said.contains(&heard.into()));
+}
+
+#[test]
+fn an_order_in_a_probe_of_the_path_reaches_the_driver_and_its_answer_the_hub() {
+    let mut bench = Bench::started();
+    let probe = PathProbe { run: 3, order: ProbeOrder::Hold };
+    bench.say(probe.clone());
+    let is_asked =
+        |it: &SiteOutput| matches!(it, SiteOutput::Event(SiteEvent::PathProbe(got)) if *got == probe);
+    assert_eq!(bench.count(is_asked), 1);
+    let probed = PathProbed { run: 3, said: ProbeSaid::Refused("no".to_owned()) };
+    bench.site.handle(at(0), SiteInput::PathProbed(Box::new(probed.clone())));
+    assert!(bench.messages().contains(&probed.into()));
 }
 
 #[test]

@@ -1,0 +1,121 @@
+"""Probes of the path between a hub's node and a site, over a wire of known rate."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kit.capabilities import needs
+from kit.namespaces import Lab
+from kit.node import HubNode, Line, NodeError, SiteNode
+from kit.wire import Lane, Wire
+
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
+
+WIRE_BPS = 40_000_000
+LANE = Lane(rate_bps=WIRE_BPS, delay_ms=10, buffer_bytes=60_000)
+SWEEP = [{"rate_bps": rate * 1_000_000, "duration_ms": 1_000} for rate in (5, 10, 20, 40, 80)]
+STEADY = [{"rate_bps": 8_000_000, "duration_ms": 4_000}]
+LONG = [{"rate_bps": 8_000_000, "duration_ms": 600_000}]
+DIRECTIONS = ("out", "in")
+
+
+@dataclass
+class Scene:
+    """A hub and a site with a wire between them."""
+
+    hub: HubNode
+    site: SiteNode
+    wire: Wire
+
+    def begin(self, probe: str, **fields: object) -> None:
+        self.hub.do("probe", probe=probe, site="far", **fields)
+
+    def ended(self, probe: str, seconds: float = 60.0) -> Line:
+        return self.hub.wait_event(seconds, event="probe-ended", probe=probe)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    needs("root", "netns", "veth", "bridge", "tun")
+    with Lab(["hub", "far"]) as lab, ExitStack() as stack:
+        wire = stack.enter_context(Wire(lab, "hub", "far", to_right=LANE, to_left=LANE))
+        listen = f"{wire.left_address}:7370"
+        hub = HubNode(tmp_path / "hub", listen=listen, prefix=lab.command("hub", []))
+        stack.callback(hub.stop)
+        hub.start()
+        hub.feed("NGRID")
+        site = SiteNode(tmp_path / "far", hub.address, prefix=lab.command("far", []))
+        hub.site("far", {"feed": "NGRID", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
+        stack.callback(site.stop)
+        site.start()
+        hub.wait_connected("far")
+        yield Scene(hub, site, wire)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_knee_of_a_wire_is_its_rate_and_below_it_nothing_is_lost(scene: Scene, direction: str) -> None:
+    scene.begin("sweep", kind="knee", direction=direction, steps=SWEEP)
+    ended = scene.ended("sweep")
+    steps = ended["steps"]
+    for step in steps:
+        print({name: step[name] for name in ("rate_bps", "sent_bps", "received_bps", "sent", "lost", "delay_us")})
+    print(f"knee {ended['knee_bps']} b/s, {ended['knee_reason']}; the sender was {ended['sender_lag_us']} us late")
+    scene.wire.stop().needs_small_lag()
+    assert ended["outcome"] == "done"
+    assert ended["knee_reason"] is None
+    assert abs(ended["knee_bps"] - WIRE_BPS) <= 0.05 * WIRE_BPS
+    below = [step for step in steps if step["rate_bps"] < 0.95 * WIRE_BPS]
+    assert len(below) >= 3
+    assert all(step["lost"] < 0.001 * step["sent"] for step in below)
+    assert any(step["lost"] > 0.05 * step["sent"] for step in steps), "no step was above the wire's rate"
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_seconds_of_a_constant_rate_add_up_to_its_result(scene: Scene, direction: str) -> None:
+    scene.hub.wait_event(event="traffic")
+    scene.begin("steady", kind="cbr", direction=direction, steps=STEADY, seconds=True)
+    with pytest.raises(NodeError, match="steady of far runs"):
+        scene.begin("second", kind="cbr", direction=direction, steps=STEADY)
+    ended = scene.ended("steady")
+    seconds = [event for event in scene.hub.events_named("probe-second") if event["probe"] == "steady"]
+    (step,) = ended["steps"]
+    print({name: step[name] for name in ("sent", "received", "lost", "delay_us", "jitter_us")})
+    assert ended["outcome"] == "done"
+    assert [event["second"] for event in seconds] == list(range(len(seconds)))
+    assert sum(event["received"] for event in seconds) == step["received"]
+    assert step["sent"] == step["received"] + step["lost"]
+    assert step["received"] > 0
+    assert ended["knee_bps"] is None
+    assert ended["knee_reason"] is None
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_probe_ends_within_a_second_of_its_stop(scene: Scene, direction: str) -> None:
+    scene.begin("long", kind="soak", direction=direction, steps=LONG, seconds=True)
+    scene.hub.wait_event(event="probe-second", probe="long")
+    began = time.monotonic()
+    scene.hub.do("probe-stop", probe="long", reason="products are late")
+    ended = scene.ended("long")
+    took_s = time.monotonic() - began
+    print(f"the probe ended {took_s:.2f} s after its stop")
+    assert (ended["outcome"], ended["reason"]) == ("stopped", "products are late")
+    scene.wire.stop().needs_small_lag()
+    assert took_s < 1.0
+    assert [step["received"] > 0 for step in ended["steps"]] == [True], "the figures so far are kept"
+    scene.hub.do("probe-stop", probe="long", reason="it has ended already")
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_death_of_a_site_fails_its_probe_with_the_reason(scene: Scene, direction: str) -> None:
+    scene.begin("cut-short", kind="soak", direction=direction, steps=LONG, seconds=True)
+    scene.hub.wait_event(event="probe-second", probe="cut-short")
+    scene.site.kill()
+    ended = scene.ended("cut-short")
+    assert ended["outcome"] == "failed"
+    assert "session with far ended" in ended["reason"] or "no packet" in ended["reason"]
+    with pytest.raises(NodeError, match="far is not connected"):
+        scene.begin("again", kind="cbr", direction=direction, steps=STEADY)

@@ -1,0 +1,189 @@
+//! Probes of the paths to sites: one at a time for each site, on the agent's orders.
+mod conduct;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use downburst_hub::SessionInput;
+use downburst_hub::path_probes::PathProbeLine;
+use downburst_model::SiteName;
+use downburst_probe::Key;
+use downburst_session::{HubInput, PathProbe, PathProbed, ProbeOpen, ProbeOrder, ProbeSaid};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::hub::roster::{Command, Handle};
+use crate::hub::{Hub, lock};
+use crate::lines::{Failure, StopProbeLine};
+use crate::probing::Port;
+use conduct::Conduct;
+
+/// The probes of a hub's node.
+#[derive(Default)]
+pub(super) struct Probes {
+    last_run: AtomicU32,
+    /// By name.
+    running: Mutex<BTreeMap<String, Running>>,
+}
+
+struct Running {
+    run: u32,
+    site: SiteName,
+    /// The session that it belongs to.
+    serial: u64,
+    news: mpsc::UnboundedSender<News>,
+}
+
+/// News of a probe from outside.
+#[derive(Debug)]
+enum News {
+    Said(ProbeSaid),
+    Stop(String),
+    /// The session ended.
+    Gone,
+}
+
+/// The place of a probe among those that run; given back when it is dropped.
+struct Place {
+    hub: Arc<Hub>,
+    probe: String,
+    run: u32,
+}
+
+/// The orders to the site of one probe.
+struct SiteOrders {
+    handle: Handle,
+    run: u32,
+}
+
+impl Hub {
+    /// Begins a probe; answers once the site has accepted.
+    pub(super) async fn probe(self: &Arc<Self>, line: PathProbeLine) -> Result<Value, Failure> {
+        let handle = self.roster.session(&line.site).ok_or_else(|| not_up(&line.site))?;
+        let (place, mut news) = self.take_place(&line, &handle)?;
+        let orders = SiteOrders { handle, run: place.run };
+        let mut key = [0; 32];
+        getrandom::fill(&mut key)
+            .map_err(|error| io(&format!("the system gives no random numbers: {error}")))?;
+        let packet_bytes = u16::try_from(line.packet_bytes).unwrap_or(u16::MAX);
+        let port = Port::listen(self.own_ip(), orders.handle.peer, Key(key), packet_bytes, self.clock);
+        let port = port.map_err(|error| io(&format!("UDP for the probe can't be opened: {error}")))?;
+        let open = ProbeOpen {
+            key: Key(key),
+            port: port.number().map_err(|error| io(&error.to_string()))?,
+            out: line.direction == downburst_hub::circuits::Direction::Out,
+            packet_bytes,
+            most_bps: line.most_bps(),
+        };
+        orders.tell(ProbeOrder::Open(open));
+        accepted(&line.site, &mut news).await?;
+        tokio::spawn(Conduct::new(place, line, orders, port, news).run());
+        Ok(json!({}))
+    }
+
+    /// Ends a probe; its `probe-ended` follows. One that is not known has ended.
+    pub(super) fn stop_probe(&self, StopProbeLine { probe, reason }: StopProbeLine) -> Value {
+        if let Some(running) = lock(&self.sessions.probes.running).get(&probe) {
+            let _ = running.news.send(News::Stop(reason));
+        }
+        json!({})
+    }
+
+    /// Handles a site's answer.
+    pub(super) fn path_probed(&self, site: &SiteName, PathProbed { run, said }: PathProbed) {
+        self.sessions
+            .probes
+            .tell(|running| running.run == run && running.site == *site, || News::Said(said.clone()));
+    }
+
+    /// Ends the probes of a session that ended.
+    pub(super) fn probes_gone(&self, serial: u64) {
+        self.sessions.probes.tell(|running| running.serial == serial, || News::Gone);
+    }
+
+    fn take_place(
+        self: &Arc<Self>,
+        line: &PathProbeLine,
+        handle: &Handle,
+    ) -> Result<(Place, mpsc::UnboundedReceiver<News>), Failure> {
+        let mut running = lock(&self.sessions.probes.running);
+        if running.contains_key(&line.probe) {
+            return Err(Failure::new("busy", format!("a probe {} runs already", line.probe)));
+        }
+        if let Some(other) = running.iter().find(|(_, other)| other.site == line.site) {
+            let sentence =
+                format!("the probe {} of {} runs; stop it, or wait for its end", other.0, line.site);
+            return Err(Failure::new("busy", sentence));
+        }
+        let run = self.sessions.probes.last_run.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let (sender, news) = mpsc::unbounded_channel();
+        let (site, serial) = (line.site.clone(), handle.serial);
+        running.insert(line.probe.clone(), Running { run, site, serial, news: sender });
+        Ok((Place { hub: Arc::clone(self), probe: line.probe.clone(), run }, news))
+    }
+
+    /// The address at which sites reach this node.
+    fn own_ip(&self) -> IpAddr {
+        self.entrance.places.first().map_or(Ipv6Addr::UNSPECIFIED.into(), std::net::SocketAddr::ip)
+    }
+}
+
+impl Probes {
+    fn tell(&self, is_meant: impl Fn(&Running) -> bool, news: impl Fn() -> News) {
+        for running in lock(&self.running).values().filter(|running| is_meant(running)) {
+            let _ = running.news.send(news());
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut running = lock(&self.hub.sessions.probes.running);
+        if running.get(&self.probe).is_some_and(|running| running.run == self.run) {
+            running.remove(&self.probe);
+        }
+    }
+}
+
+impl SiteOrders {
+    fn tell(&self, order: ProbeOrder) {
+        let probe = HubInput::ProbePath(PathProbe { run: self.run, order });
+        let _ = self.handle.commands.send(Command::Tell(SessionInput::Pass(probe)));
+    }
+}
+
+impl Drop for SiteOrders {
+    fn drop(&mut self) {
+        self.tell(ProbeOrder::Close);
+    }
+}
+
+async fn accepted(site: &SiteName, news: &mut mpsc::UnboundedReceiver<News>) -> Result<(), Failure> {
+    match tokio::time::timeout(ACCEPT_PATIENCE, news.recv()).await {
+        Ok(Some(News::Said(ProbeSaid::Ready { .. }))) => Ok(()),
+        Ok(Some(News::Said(ProbeSaid::Refused(sentence)))) => {
+            Err(Failure::new("refused", downburst_hub::shown(&sentence)))
+        }
+        Ok(Some(News::Stop(reason))) => Err(Failure::new("refused", reason)),
+        Ok(Some(News::Gone) | None) => Err(not_up(site)),
+        Ok(Some(News::Said(_))) | Err(_) => Err(Failure::new(
+            "not-answered",
+            format!(
+                "{site} does not answer an order to probe its path; bring its node to the release of this one"
+            ),
+        )),
+    }
+}
+
+fn not_up(site: &SiteName) -> Failure {
+    Failure::new("not-up", format!("{site} is not connected to this node, so there is no path to probe"))
+}
+
+fn io(sentence: &str) -> Failure {
+    Failure::new("io", sentence)
+}
+
+const ACCEPT_PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,6 @@
+//! The packets of a probe of a path, at either end: one thread receives and counts, one sends a step.
+mod port;
+mod sending;
+
+pub(crate) use port::Port;
+pub(crate) use sending::Sending;

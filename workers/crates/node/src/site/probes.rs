@@ -1,0 +1,300 @@
+//! Probes of the path at a site, as ordered by its hub: one at a time, towards the hub's own node, within the limit that
+//! the site's administrator set.
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use downburst_model::Micros;
+use downburst_probe::{Figures, Step};
+use downburst_session::{PathProbe, PathProbed, ProbeOpen, ProbeOrder, ProbeSaid, ProbeStep};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::clock::Clock;
+use crate::probing::Port;
+
+/// The probes of a connection.
+pub(super) struct Probes {
+    /// The highest rate that this site takes part in, bits per second; `None`: no limit of its own.
+    most_bps: Option<u64>,
+    clock: Clock,
+    running: Option<Running>,
+    say: mpsc::UnboundedSender<PathProbed>,
+    said: mpsc::UnboundedReceiver<PathProbed>,
+}
+
+struct Running {
+    run: u32,
+    open: ProbeOpen,
+    port: Arc<Port>,
+    /// Ends the count of the present step.
+    sent: Option<oneshot::Sender<u64>>,
+    /// Ends the sending of the present step.
+    hold: Arc<Notify>,
+    work: JoinSet<()>,
+    say: mpsc::UnboundedSender<PathProbed>,
+}
+
+impl Probes {
+    pub(super) fn new(most_bps: Option<u64>, clock: Clock) -> Self {
+        let (say, said) = mpsc::unbounded_channel();
+        Self { most_bps, clock, running: None, say, said }
+    }
+
+    /// The next answer for the hub; cancelling the wait loses nothing.
+    pub(super) async fn said(&mut self) -> PathProbed {
+        match self.said.recv().await {
+            Some(said) => said,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes an order of the node with this address; `None`: the session comes by a relay.
+    pub(super) fn order(&mut self, PathProbe { run, order }: PathProbe, node: Option<&str>) {
+        match order {
+            ProbeOrder::Open(open) => {
+                self.running = None;
+                let said = match self.open(run, open, node) {
+                    Ok(running) => {
+                        self.running = Some(running);
+                        ProbeSaid::Ready { step: None }
+                    }
+                    Err(sentence) => ProbeSaid::Refused(sentence),
+                };
+                let _ = self.say.send(PathProbed { run, said });
+            }
+            ProbeOrder::Close => self.running = self.running.take().filter(|running| running.run != run),
+            order => {
+                if let Some(running) = self.running.as_mut().filter(|running| running.run == run) {
+                    running.take(order);
+                }
+            }
+        }
+    }
+
+    /// Ends the probe: it does not outlive the session.
+    pub(super) fn end(&mut self) {
+        self.running = None;
+    }
+
+    fn open(&self, run: u32, open: ProbeOpen, node: Option<&str>) -> Result<Running, String> {
+        self.check(&open)?;
+        let node: Option<SocketAddr> = node.and_then(|address| address.parse().ok());
+        let node =
+            node.ok_or("the site's session comes by a relay, and its packets would not take that path")?;
+        let node = SocketAddr::new(node.ip(), open.port);
+        let port = Port::towards(node, open.key, open.packet_bytes, self.clock)
+            .map_err(|error| format!("the site can't open UDP to port {} of its hub: {error}", open.port))?;
+        let (port, work, say) = (Arc::new(port), JoinSet::new(), self.say.clone());
+        Ok(Running { run, open, port, sent: None, hold: Arc::new(Notify::new()), work, say })
+    }
+
+    fn check(&self, open: &ProbeOpen) -> Result<(), String> {
+        match self.most_bps {
+            Some(0) => Err("the site takes part in no probes (--probes-max-mbps 0)".to_owned()),
+            Some(most) if open.most_bps > most => Err(format!(
+                "the site takes part in probes of at most {most} b/s (--probes-max-mbps), not of {}",
+                open.most_bps
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Running {
+    fn take(&mut self, order: ProbeOrder) {
+        while self.work.try_join_next().is_some() {}
+        match order {
+            ProbeOrder::Step(step) if step.rate_bps > self.open.most_bps => {
+                self.answer(ProbeSaid::Refused(
+                    "a step exceeds the rate that the probe was opened for".to_owned(),
+                ));
+            }
+            ProbeOrder::Step(step) => self.begin(step),
+            ProbeOrder::Sent { packets, .. } => {
+                if let Some(sent) = self.sent.take() {
+                    let _ = sent.send(packets);
+                }
+            }
+            ProbeOrder::Hold => self.hold.notify_one(),
+            ProbeOrder::Open(_) | ProbeOrder::Close => {}
+        }
+    }
+
+    fn begin(&mut self, ProbeStep { step: number, rate_bps, duration_ms }: ProbeStep) {
+        self.work.abort_all();
+        let step = Step { rate_bps, duration: Micros::from_millis(duration_ms) };
+        if self.open.out {
+            self.port.count(number, step);
+            self.answer(ProbeSaid::Ready { step: Some(number) });
+            let (sent, all_sent) = oneshot::channel();
+            self.sent = Some(sent);
+            let (run, say) = (self.run, self.say.clone());
+            let counting = Counting { port: Arc::clone(&self.port), run, step: number, say };
+            self.work.spawn(counting.until(all_sent));
+        } else {
+            self.send(number, step);
+        }
+    }
+
+    fn send(&mut self, number: u16, step: Step) {
+        self.hold = Arc::new(Notify::new());
+        let mut sending = match self.port.send(number, step) {
+            Ok(sending) => sending,
+            Err(error) => return self.answer(ProbeSaid::Refused(format!("the site can't send: {error}"))),
+        };
+        let (hold, run, say) = (Arc::clone(&self.hold), self.run, self.say.clone());
+        self.work.spawn(async move {
+            let sent = tokio::select! {
+                sent = sending.ended() => sent,
+                () = hold.notified() => {
+                    sending.hold();
+                    sending.ended().await
+                }
+            };
+            let _ = say.send(PathProbed { run, said: ProbeSaid::Sent { step: number, sent } });
+        });
+    }
+
+    fn answer(&self, said: ProbeSaid) {
+        let _ = self.say.send(PathProbed { run: self.run, said });
+    }
+}
+
+/// A step that the site counts.
+struct Counting {
+    port: Arc<Port>,
+    run: u32,
+    step: u16,
+    say: mpsc::UnboundedSender<PathProbed>,
+}
+
+impl Counting {
+    async fn until(self, mut all_sent: oneshot::Receiver<u64>) {
+        let mut tick = tokio::time::interval(SECOND);
+        tick.tick().await;
+        let mut second = 0;
+        let sent = loop {
+            tokio::select! {
+                sent = &mut all_sent => break sent,
+                _ = tick.tick() => self.say_second(second, self.port.second()),
+            }
+            second += 1;
+        };
+        let Ok(sent) = sent else { return };
+        self.port.settle(sent).await;
+        let rest = self.port.second();
+        if rest.sent > 0 || rest.received > 0 {
+            self.say_second(second, rest);
+        }
+        let figures = self.port.finish(sent);
+        self.answer(ProbeSaid::Arrived { step: self.step, figures });
+    }
+
+    fn say_second(&self, second: u64, figures: Figures) {
+        self.answer(ProbeSaid::Second { step: self.step, second, figures });
+    }
+
+    fn answer(&self, said: ProbeSaid) {
+        let _ = self.say.send(PathProbed { run: self.run, said });
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use downburst_probe::Key;
+
+    use super::*;
+
+    const KEY: Key = Key([5; 32]);
+    const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const STEP: ProbeStep = ProbeStep { step: 2, rate_bps: 2_000_000, duration_ms: 200 };
+
+    /// A node's port, and a site that was ordered to open a socket to it.
+    fn opened(most_bps: Option<u64>, out: bool) -> (Port, Probes) {
+        let clock = Clock::start(0);
+        let node = Port::listen(HOME, HOME, KEY, 200, clock).unwrap();
+        let mut site = Probes::new(most_bps, clock);
+        let port = node.number().unwrap();
+        let open = ProbeOpen { key: KEY, port, out, packet_bytes: 200, most_bps: 2_000_000 };
+        site.order(PathProbe { run: 7, order: ProbeOrder::Open(open) }, Some("127.0.0.1:1"));
+        (node, site)
+    }
+
+    fn order(site: &mut Probes, order: ProbeOrder) {
+        site.order(PathProbe { run: 7, order }, Some("127.0.0.1:1"));
+    }
+
+    async fn refusal(site: &mut Probes) -> String {
+        match site.said().await.said {
+            ProbeSaid::Refused(sentence) => sentence,
+            said => panic!("{said:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_site_counts_what_the_node_sends() {
+        let (node, mut site) = opened(None, true);
+        assert_eq!(site.said().await.said, ProbeSaid::Ready { step: None });
+        node.hears().await;
+        order(&mut site, ProbeOrder::Step(STEP));
+        assert_eq!(site.said().await.said, ProbeSaid::Ready { step: Some(2) });
+        let step = Step { rate_bps: STEP.rate_bps, duration: Micros::from_millis(STEP.duration_ms) };
+        let sent = node.send(2, step).unwrap().ended().await;
+        order(&mut site, ProbeOrder::Sent { step: 2, packets: sent.packets });
+        loop {
+            if let ProbeSaid::Arrived { step: 2, figures } = site.said().await.said {
+                assert_eq!((figures.sent, figures.received), (sent.packets, sent.packets));
+                return;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_site_sends_a_step_until_the_node_has_it_hold() {
+        let (node, mut site) = opened(Some(2_000_000), false);
+        assert_eq!(site.said().await.said, ProbeSaid::Ready { step: None });
+        node.hears().await;
+        let long = ProbeStep { duration_ms: 600_000, ..STEP };
+        node.count(2, Step { rate_bps: long.rate_bps, duration: Micros::from_millis(long.duration_ms) });
+        order(&mut site, ProbeOrder::Step(long));
+        while node.arrived().0 == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        order(&mut site, ProbeOrder::Hold);
+        let ProbeSaid::Sent { step: 2, sent } = site.said().await.said else { panic!("it sent") };
+        node.settle(sent.packets).await;
+        assert_eq!(node.finish(sent.packets).lost, 0);
+    }
+
+    #[tokio::test]
+    async fn a_site_takes_part_within_its_own_limit_and_never_exceeds_the_order() {
+        assert!(refusal(&mut opened(Some(0), true).1).await.contains("no probes"));
+        assert!(refusal(&mut opened(Some(1_999_999), true).1).await.contains("at most 1999999 b/s"));
+        let (_node, mut site) = opened(None, false);
+        site.said().await;
+        order(&mut site, ProbeOrder::Step(ProbeStep { rate_bps: 2_000_001, ..STEP }));
+        assert!(refusal(&mut site).await.contains("exceeds"));
+    }
+
+    #[tokio::test]
+    async fn a_session_by_a_relay_is_no_path_of_packets() {
+        let mut site = Probes::new(None, Clock::start(0));
+        let open = ProbeOpen { key: KEY, port: 9, out: true, packet_bytes: 200, most_bps: 1 };
+        site.order(PathProbe { run: 7, order: ProbeOrder::Open(open) }, None);
+        assert!(refusal(&mut site).await.contains("by a relay"));
+    }
+
+    #[tokio::test]
+    async fn a_closed_probe_answers_no_order() {
+        let (_node, mut site) = opened(None, true);
+        site.said().await;
+        order(&mut site, ProbeOrder::Close);
+        order(&mut site, ProbeOrder::Step(STEP));
+        assert!(site.running.is_none() && site.said.try_recv().is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! Messages about probes of the path between a hub's node and a site. The packets go by UDP, to a port of the node that
+//! is open for one probe.
+use downburst_model::Micros;
+use downburst_probe::{Figures, Key, Sent};
+use minicbor::{Decode, Encode};
+
+/// Hub to site: an order in a probe of the path.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct PathProbe {
+    /// The number of the probe, which answers repeat. A site has one probe at a time: a new number ends the former.
+    #[n(0)]
+    pub run: u32,
+    /// The order.
+    #[n(1)]
+    pub order: ProbeOrder,
+}
+
+/// An order in a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum ProbeOrder {
+    /// Open a socket towards the node, and send it hellos until the probe ends. Answered by [`ProbeSaid::Ready`] or
+    /// [`ProbeSaid::Refused`].
+    #[n(0)]
+    Open(#[n(0)] ProbeOpen),
+    /// A step begins: send it, or say [`ProbeSaid::Ready`] and count what arrives of it.
+    #[n(1)]
+    Step(#[n(0)] ProbeStep),
+    /// The node has sent this step: answer with [`ProbeSaid::Arrived`] once no more arrives.
+    #[n(2)]
+    Sent {
+        /// The step.
+        #[n(0)]
+        step: u16,
+        /// Its packets.
+        #[n(1)]
+        packets: u64,
+    },
+    /// Send no more of the present step; answer with [`ProbeSaid::Sent`].
+    #[n(3)]
+    Hold,
+    /// The probe is over.
+    #[n(4)]
+    Close,
+}
+
+/// A probe.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ProbeOpen {
+    /// The key of its datagrams.
+    #[n(0)]
+    pub key: Key,
+    /// The UDP port of the node, at the address of the session.
+    #[n(1)]
+    pub port: u16,
+    /// True: the node sends, and the site counts; else the reverse.
+    #[n(2)]
+    pub out: bool,
+    /// The UDP payload of each packet.
+    #[n(3)]
+    pub packet_bytes: u16,
+    /// The highest rate of a step, bits per second of frames.
+    #[n(4)]
+    pub most_bps: u64,
+}
+
+/// A step of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ProbeStep {
+    /// Its number, from 0.
+    #[n(0)]
+    pub step: u16,
+    /// Bits per second of frames.
+    #[n(1)]
+    pub rate_bps: u64,
+    /// Its length in time.
+    #[n(2)]
+    pub duration_ms: u64,
+}
+
+/// Site to hub: an answer in a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct PathProbed {
+    /// The number of the probe.
+    #[n(0)]
+    pub run: u32,
+    /// The answer.
+    #[n(1)]
+    pub said: ProbeSaid,
+}
+
+/// An answer in a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum ProbeSaid {
+    /// The socket is open, or the site counts this step from now on.
+    #[n(0)]
+    Ready {
+        /// The step; absent: none has begun.
+        #[n(0)]
+        step: Option<u16>,
+    },
+    /// The site does not take part, or no more, for this reason.
+    #[n(1)]
+    Refused(#[n(0)] String),
+    /// The site has sent a step.
+    #[n(2)]
+    Sent {
+        /// The step.
+        #[n(0)]
+        step: u16,
+        /// The packets that it sent.
+        #[n(1)]
+        sent: Sent,
+    },
+    /// A second of a step that the site counts.
+    #[n(3)]
+    Second {
+        /// The step.
+        #[n(0)]
+        step: u16,
+        /// The second, from 0.
+        #[n(1)]
+        second: u64,
+        /// Its arrivals.
+        #[n(2)]
+        figures: Figures,
+    },
+    /// A step that the site counted.
+    #[n(4)]
+    Arrived {
+        /// The step.
+        #[n(0)]
+        step: u16,
+        /// Its arrivals.
+        #[n(1)]
+        figures: Figures,
+    },
+}
+
+/// The longest step of a probe: a soak of a week and a day. A site sends no longer.
+pub const LONGEST_PROBE_STEP: Micros = Micros::from_secs(8 * 24 * 3_600);
