@@ -124,6 +124,12 @@ class Probes:
             query = insert(probe_seconds) if before is None else update(probe_seconds).where(*place)
             self._connection.execute(query.values(values))
 
+    def last_minute(self, number: int) -> list[ProbeSecond]:
+        """The last minute with stored seconds."""
+        query = select(probe_seconds.c.seconds).where(probe_seconds.c.probe == number)
+        rows = self._connection.scalar(query.order_by(probe_seconds.c.minute.desc()).limit(1))
+        return [second_of(one) for one in rows or ()]
+
     def seconds(self, number: int, *, first: int = 0, limit: int = 3_600) -> list[ProbeSecond]:
         """The stored seconds of a probe from one on, in order."""
         query = (
