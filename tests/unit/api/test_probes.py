@@ -139,3 +139,20 @@ async def test_a_sites_administrator_sees_the_sites_own_probes(hub: Asked) -> No
     await hub.problem("GET", f"/v1/probes/{other['id']}", 404, "not-found", headers=own)
     await hub.problem("GET", f"/v1/probes/{other['id']}/seconds", 404, "not-found", headers=own)
     await hub.problem("POST", "/v1/probes", 403, "refused", json=KNEE, headers=own)
+
+
+async def test_prometheus_gets_running_probes_and_the_last_knees(
+    hub: Asked, ledger: Ledger, clock: FakeClock
+) -> None:
+    runs = await hub.ask("POST", "/v1/probes", 201, json=CBR)
+    swept = await hub.ask("POST", "/v1/probes", 201, json=KNEE)
+    with ledger.transaction() as tx:
+        probes = tx.measured.probing.probes
+        probes.save(replace(probes.one(runs["id"]), state=ProbeState.RUNNING))
+        result = ProbeResult((step(10**9),), knee_bps=8e8)
+        probes.save(replace(probes.one(swept["id"]), state=ProbeState.DONE, result=result, ended_at=clock.now()))
+    text = (await hub.client.get("/metrics")).text
+    assert "downburst_path_probes_running 1" in text
+    assert 'downburst_path_knee_bytes_per_second{site="unl.edu",direction="out"} 100000000' in text
+    clock.advance(15 * 86_400)
+    assert "downburst_path_knee_bytes_per_second{" not in (await hub.client.get("/metrics")).text
