@@ -10,10 +10,13 @@ from downburst.bus.local import LocalBus
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.alarms import Receiver
+from downburst.domain.circuits import Direction
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import FeedLog
 from downburst.domain.latency import LatencyKind, SketchRow
 from downburst.domain.plans import Leg, Plan, Transport
+from downburst.domain.probes import ProbeKind, ProbeStep, ProbeWish
+from downburst.domain.probes.checks import sweep
 from downburst.domain.products import Acknowledgement, Product
 from downburst.domain.receipts import Settled
 from downburst.domain.sites import Site
@@ -61,6 +64,11 @@ def site_with_token(tx: Transaction, secret: str) -> None:
 
 def plan(feed: str = "NGRID", *legs: Leg, reason: str = "because", made_at: datetime = SOME_TIME) -> Plan:
     return Plan(feed=feed, version=0, legs=legs, reason=reason, made_at=made_at)
+
+
+def probe_wish(site: str = "unl.edu", kind: ProbeKind = ProbeKind.CBR, rate_bps: int = 10_000_000) -> ProbeWish:
+    steps = sweep(rate_bps) if kind is ProbeKind.KNEE else (ProbeStep(rate_bps, 10_000),)
+    return ProbeWish(site, kind, Direction.OUT, steps, by="eve")
 
 
 def multicast(leg: int, *sites: str) -> Leg:

@@ -25,6 +25,7 @@ from downburst_api.metrics import scrape
 from downburst_api.ordering import routes as ordering
 from downburst_api.overview import document, stream
 from downburst_api.plans import routes as plans
+from downburst_api.probes import routes as probes
 from downburst_api.products import routes as products
 from downburst_api.products import upload
 from downburst_api.relays import routes as relays
@@ -93,6 +94,7 @@ MODULES = (
     ordering,
     relays,
     tcp_profiles,
+    probes,
     plans,
     latency,
     histogram,

@@ -8,6 +8,7 @@ from typing import Literal
 from downburst.domain.circuits.states import CircuitState
 from downburst.domain.latency import LatencyKind
 from downburst.domain.plans import Transport
+from downburst.domain.probes import ProbeKind, ProbeState
 from downburst_client.call import Call, path_of
 from downburst_contract import (
     access,
@@ -30,6 +31,7 @@ from downburst_contract import (
     upstreams,
 )
 from downburst_contract.desk import calendar
+from downburst_contract.paths import probes
 
 
 def healthz() -> Call[overview.Health]:
@@ -685,6 +687,73 @@ def change_port(port: str, body: circuits.PortChange) -> Call[circuits.Port]:
     return Call("PATCH", path_of("v1", "ports", port), circuits.Port, body=body)
 
 
+def list_probe_schedules(
+    *, site: str | None = None, cursor: str | None = None, limit: int | None = None
+) -> Call[list[probes.ProbeSchedule]]:
+    """The schedules of probes, by number."""
+    return Call(
+        "GET",
+        path_of("v1", "probe-schedules"),
+        list[probes.ProbeSchedule],
+        query={"site": site, "cursor": cursor, "limit": limit},
+    )
+
+
+def add_probe_schedule(body: probes.ProbeScheduleNew) -> Call[probes.ProbeSchedule]:
+    """Repeats a probe, within hours of the day."""
+    return Call("POST", path_of("v1", "probe-schedules"), probes.ProbeSchedule, body=body)
+
+
+def remove_probe_schedule(number: int) -> Call[None]:
+    """Removes a schedule; its probes stay."""
+    return Call("DELETE", path_of("v1", "probe-schedules", number), None)
+
+
+def list_probes(
+    *,
+    site: str | None = None,
+    kind: ProbeKind | None = None,
+    state: ProbeState | None = None,
+    since: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Call[list[probes.Probe]]:
+    """The newest probes, newest first; as a table, a row for each rate of each."""
+    return Call(
+        "GET",
+        path_of("v1", "probes"),
+        list[probes.Probe],
+        query={"site": site, "kind": kind, "state": state, "since": since, "cursor": cursor, "limit": limit},
+    )
+
+
+def add_probe(body: probes.ProbeNew) -> Call[probes.Probe]:
+    """Asks for a probe; it runs when its rate is free, or is refused with the holder of the rate or the ceiling."""
+    return Call("POST", path_of("v1", "probes"), probes.Probe, body=body)
+
+
+def stop_probe(probe: int) -> Call[probes.Probe]:
+    """Asks for the end of a probe, which follows within a second; its results until then stay."""
+    return Call("DELETE", path_of("v1", "probes", probe), probes.Probe)
+
+
+def show_probe(probe: int, *, site: str | None = None) -> Call[probes.Probe]:
+    """One probe with its circumstances and its result; with `site` only if it is one of that site."""
+    return Call("GET", path_of("v1", "probes", probe), probes.Probe, query={"site": site})
+
+
+def list_probe_seconds(
+    probe: int, *, site: str | None = None, first: int | None = None, limit: int | None = None
+) -> Call[list[probes.ProbeSecond]]:
+    """The seconds of a probe at one rate, from one on; a sweep has none."""
+    return Call(
+        "GET",
+        path_of("v1", "probes", probe, "seconds"),
+        list[probes.ProbeSecond],
+        query={"site": site, "first": first, "limit": limit},
+    )
+
+
 def list_products(
     *,
     feed: str,
@@ -923,6 +992,16 @@ def register_endpoint(site: str, body: sites.EndpointChange) -> Call[sites.Site]
 def show_path(site: str) -> Call[sites.Path]:
     """Facts about the path to a site: measured, tested and reserved."""
     return Call("GET", path_of("v1", "sites", site, "path"), sites.Path)
+
+
+def show_probe_ceiling(site: str) -> Call[probes.ProbeCeilings]:
+    """The ceilings of a site's probes, of both sides, and the bytes of today."""
+    return Call("GET", path_of("v1", "sites", site, "probe-ceiling"), probes.ProbeCeilings)
+
+
+def set_probe_ceiling(site: str, body: probes.ProbeCeilingWanted) -> Call[probes.ProbeCeilings]:
+    """Sets a ceiling of the site's probes: a site's administrator sets the site's, others the operator's."""
+    return Call("PUT", path_of("v1", "sites", site, "probe-ceiling"), probes.ProbeCeilings, body=body)
 
 
 def list_maintenance(site: str, *, cursor: str | None = None, limit: int | None = None) -> Call[list[alarms.Silence]]:

@@ -31,6 +31,7 @@ from downburst.domain.events import (
 )
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Leg, Plan, Transport
+from downburst.domain.probes.signs import ProbesChanged
 from downburst.domain.receipts import Settled
 from downburst.foundation.clock import Clock, SystemClock, to_us
 from downburst.foundation.errors import DownburstError, LedgerAway
@@ -67,6 +68,7 @@ from downburst_scheduler.sentences import (
     figures,
     flip_figures,
     reason,
+    swept_rates,
 )
 from downburst_scheduler.site_facts import SiteView
 from downburst_scheduler.states import FeedState, Known, Pace, groups_of, placed, standing_circuits
@@ -105,6 +107,7 @@ class SchedulerLoop:
             SubscriptionsChanged,
             PinChanged,
             CircuitsChanged,
+            ProbesChanged,
         )
         with self._bus.subscribe(*kinds) as events:
             await self.start()
@@ -333,7 +336,9 @@ class SchedulerLoop:
             feed=feed.name,
             version=0,
             legs=legs,
-            reason="; ".join([reason(question, decision), *([moving.sentence] if moving else [])]),
+            reason="; ".join(
+                [reason(question, decision), *([moving.sentence] if moving else []), *swept_rates(decision)]
+            ),
             made_at=self._clock.now(),
             candidates=decision.candidates,
             figures=figures(question, decision, state.window.statistics())

@@ -40,6 +40,12 @@ def _on_demand(decision: Decision, dynamic: Evaluated) -> str:
     return f"dynamic-circuit would cost {price} with a predicted p99 of {latency}: {dynamic.reason}"
 
 
+def swept_rates(decision: Decision) -> list[str]:
+    """A sentence for each group with a pace that follows a probe of a member's path."""
+    groups = [part for part in decision.chosen.groups if part.swept and part.rate_bps]
+    return [f"the group's pace is {megabits(part.rate_bps or 0.0)}, as {part.swept}" for part in groups]
+
+
 def figures(question: Question, decision: Decision, traffic: TrafficStatistics) -> dict[str, Figure]:
     """What a plan rests on, by name; units are in the names."""
     shown: dict[str, Figure] = {

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Plan
@@ -35,7 +36,8 @@ class SiteView:
             self.paths.site(site, feed.name, wishes, now=now, in_group=site.name in inside)
             for site, wishes in known.subscribers.get(feed.name, ())
         )
-        with_relays = (self._with_relay(site, feed.name, known, plan) for site in found)
+        swept = (_with_sweep(site, known, now) for site in found)
+        with_relays = (self._with_relay(site, feed.name, known, plan) for site in swept)
         with_circuits = (_with_circuit(site, feed.name, known, feeds) for site in with_relays)
         return tuple(self._with_offer(site, feed.name, known) for site in with_circuits)
 
@@ -97,6 +99,12 @@ class SiteView:
         if now_s >= self.sure_s or self.relays.is_up(relay, now_s):
             return self.relays.is_up(relay, now_s)
         return any(leg.relay == relay for leg in groups_of(plan))
+
+
+def _with_sweep(site: SiteFacts, known: Known, now: datetime) -> SiteFacts:
+    """A site with the last sweep of its path, if that is recent."""
+    found = known.sweeps.get(site.name)
+    return site if found is None or not found.counts(now) else replace(site, sweep=found.sweep)
 
 
 def _with_circuit(site: SiteFacts, feed: str, known: Known, feeds: Mapping[str, FeedState]) -> SiteFacts:

@@ -23,6 +23,7 @@ from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.offers import CircuitOffers
 from downburst_scheduler.planner import BY_FIGURES, FIRST_SPAN_S, Because, Decision, Memory, Question, Rules
+from downburst_scheduler.probed import TimedSweep, last_sweeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class Known:
     relay_names: frozenset[str] = frozenset()
     ways: Mapping[str, SiteWay] = field(default_factory=dict)
     """By site, the way that its session is told to go."""
+    sweeps: Mapping[str, TimedSweep] = field(default_factory=dict)
+    """By site, the last sweep of its path."""
     placed: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """By feed and site, the sender that serves it instead of the hub's own node."""
 
@@ -88,6 +91,7 @@ class Known:
             relays=_before(relays, sites),
             relay_names=frozenset(relay.name for relay in relays),
             ways={way.site: way for way in tx.fleet.ways.all()},
+            sweeps=last_sweeps(tx),
             placed=placed(tx),
         )
 

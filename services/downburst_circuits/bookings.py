@@ -13,9 +13,10 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from downburst.domain.circuits import STANDING, Circuit, CircuitRequest
+from downburst.domain.probes.checks import MOST_BPS, MOST_SOAK_S
 from downburst.domain.topology.bookings import BookedTest, BookingAnswer, KindOfTest, WantedTest
 from downburst.foundation.clock import Clock, from_us, to_us
-from downburst.foundation.errors import AlreadyThere, BadInput, LimitReached, NotFound
+from downburst.foundation.errors import AlreadyThere, BadInput, DownburstError, LimitReached, NotFound
 from downburst.foundation.rates import rate_text
 from downburst_circuits.calendar import NoRoom
 from downburst_circuits.desk.booking import Booked, NoPath, Wanted
@@ -31,7 +32,7 @@ class BookingDesk:
     def __init__(self, register: Register, clock: Clock) -> None:
         self._register = register
         self._clock = clock
-        self._kinds = {BY_HAND.name: BY_HAND}
+        self._kinds = {BY_HAND.name: BY_HAND, PROBE.name: PROBE}
         self._numbers = count(1)
         self._running = register.holders.tests
         self._past: deque[BookedTest] = deque(maxlen=MOST_SHOWN)
@@ -76,6 +77,28 @@ class BookingDesk:
         finally:
             if booking.number in self._running:
                 self._over(replace(booking, end=self._clock.now()))
+
+    @contextmanager
+    def stepping_aside(self, refusal: DownburstError, *, for_good: bool) -> Iterator[None]:
+        """Frees the rate of tests that a refusal of a circuit names, if their kind gives way to circuits.
+
+        They have ended afterwards, or run on if that is not meant for good, or if the block fails nevertheless.
+        """
+        listed = refusal.extra.get("tests")
+        named = [one["test"] for one in listed] if isinstance(listed, list) else []
+        running = [self._running[number] for number in named if number in self._running]
+        aside = [one for one in running if self._kinds[one.wanted.kind].yields]
+        places = [self._register.calendar.remove(-one.number) for one in aside]
+        over = False
+        try:
+            yield
+            over = for_good
+        finally:
+            for booking, place in zip(aside, places, strict=True):
+                if over:
+                    self._over(replace(booking, end=max(self._clock.now(), booking.begin)))
+                elif place is not None:
+                    self._register.calendar.put(place)
 
     def _check(self, wanted: WantedTest) -> None:
         kind = self._kinds.get(wanted.kind)
@@ -174,3 +197,4 @@ LONGEST_WAIT = timedelta(days=1)
 MOST_RUNNING = 1_000
 MOST_SHOWN = 200
 BY_HAND = KindOfTest("by-hand", "somebody's own test, such as iperf3 between two hosts", 10**15, 3_600)
+PROBE = KindOfTest("probe", "measures the path to a site", MOST_BPS, MOST_SOAK_S, yields=True)

@@ -239,7 +239,7 @@ class CircuitService:
         before, known = await self._register.asked_before(wanted)
         if before is not None:
             return CircuitAnswer(same(before, wanted), done=False)
-        fitting = self._place(checked(wanted, known))
+        fitting = self._cleared(checked(wanted, known), dry_run=dry_run)
         if dry_run:
             return CircuitAnswer(replace(fitting, state=CircuitState.REQUESTED), done=False)
         held_until = None if hold_s is None else self._clock.now() + timedelta(seconds=hold_s)
@@ -280,6 +280,14 @@ class CircuitService:
         if number in self._register.open:
             return self._register.open[number]
         return await self._ledger.read(lambda tx: tx.circuits.one(number))
+
+    def _cleared(self, circuit: Circuit, *, dry_run: bool) -> Circuit:
+        """As `_place`; tests that give way to circuits are ended for it."""
+        try:
+            return self._place(circuit)
+        except CircuitConflict as refused:
+            with self.tests.stepping_aside(refused, for_good=not dry_run):
+                return self._place(circuit)
 
     def _place(self, circuit: Circuit) -> Circuit:
         """The circuit with the path and the tags that the calendar has room for."""

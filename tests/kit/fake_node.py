@@ -37,6 +37,8 @@ class FakeNode:
     ldm: Line = field(default_factory=dict)
     tcp_profiles: list[Line] = field(default_factory=list)
     refuse_ingest: RefusedJob | None = None
+    probes: dict[str, Line] = field(default_factory=dict)
+    """The jobs of probes that were not stopped."""
     circuits_up: set[int] = field(default_factory=set)
     """On which groups may ride; an `emit` that a circuit is up adds it."""
     ways: dict[str, Line] = field(default_factory=dict)
@@ -91,6 +93,16 @@ class FakeNode:
         if unknown:
             raise RefusedJob("bad-request", f"TCP profile {unknown[0]}: the kernel has no vegas; choose reno or bbr")
         self.tcp_profiles = job["profiles"]
+        return {}
+
+    def _probe(self, job: Line) -> Line:
+        if job["site"] not in self.sites:
+            raise RefusedJob("not-up", f"site {job['site']} is not connected; probe it when it is")
+        self.probes[job["probe"]] = job
+        return {}
+
+    def _probe_stop(self, job: Line) -> Line:
+        self.probes.pop(job["probe"], None)
         return {}
 
     def _silences(self, job: Line) -> Line:

@@ -19,6 +19,7 @@ PRODUCT = (
     "services/downburst_circuits",
     "services/downburst_ingest",
     "services/downburst_latency",
+    "services/downburst_probes",
     "workers/downburst_worker",
 )
 

@@ -36,6 +36,8 @@ from downburst.domain.feeds import TrafficMinute
 from downburst.domain.latency import LatencyKind
 from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes, OrderUse
 from downburst.domain.plans import Candidate, LegCounters, Transport
+from downburst.domain.probes import ProbeState
+from downburst.domain.probes.results import DelaySpread, ProbeResult, ProbeSecond
 from downburst.domain.receipts import ProductException
 from downburst.domain.relays import RelayedLeg, RelayReport, Segment, SiteWay, Tunnel
 from downburst.domain.subscriptions import Subscription
@@ -57,6 +59,7 @@ from factories import (
     sketch_row,
     unicast,
 )
+from kit.probes import step
 
 PRODUCT_STORED_US = 1_767_225_600_000_000
 
@@ -131,6 +134,12 @@ async def _configure(play: Played) -> None:
     await ask("POST", "/v1/sites/{site}/tokens", site="unl.edu", body={"hours": 24})
     resend = {"site": "unl.edu", "feed": "NGRID", "from": "3h", "to": "1h", "pattern": "nam"}
     await ask("POST", "/v1/resends", body=resend)
+    for kind, given in (("knee", {}), ("cbr", {"rate_bps": 50_000_000, "direction": "in"})):
+        await ask("POST", "/v1/probes", body={"site": "unl.edu", "kind": kind, **given})
+    nightly = {"site": "unl.edu", "kind": "knee", "every_h": 24, "first_hour": 2, "end_hour": 5}
+    await ask("POST", "/v1/probe-schedules", body=nightly)
+    ceiling = {"rate_bps": 500_000_000, "bytes_per_day": 5_000_000_000}
+    await ask("PUT", "/v1/sites/{site}/probe-ceiling", site="unl.edu", body=ceiling)
     upload = "/v1/feeds/{feed}/products/{product_id:anytext}"
     for name in ("nam.t00z.grib2", "nam.t00z.grib2", "gfs.t00z.grib2"):
         await ask("PUT", upload, feed="NGRID", product_id=name, body=b"GRIB" * 500)
@@ -215,6 +224,13 @@ def _fill(tx: Transaction, clock: FakeClock) -> None:
     tx.fleet.tcp_profiles.tried(replace(sent, profile="campus", knobs=cubic, sender="east"))
     tx.fleet.ways.put(SiteWay("unl.edu", ("lincoln",), "13 times the direct rate", 10**9, 75_000_000, 950_000_000))
     tx.fleet.relay_log.add("lincoln", [replace(TUNNEL, seconds=3_600.0), replace(TUNNEL, ended=True)])
+    probes = tx.measured.probing.probes
+    rates = (step(400_000_000), step(600_000_000), step(800_000_000, lost=110))
+    swept = replace(probes.one(1), state=ProbeState.DONE, started_at=now, ended_at=now, attempts=1)
+    known = {"hub_software": "1.0", "feeds_bps": 2_000_000.0, "plans": [], "chain": ["lincoln"]}
+    result = ProbeResult(rates, 120, 600_000_000.0, None, 3)
+    probes.save(replace(swept, circumstances=known, result=result), sent_bytes=225_000_000)
+    probes.add_seconds(2, [ProbeSecond(0, 10, 9, 1, 0, 0, 12_000, DelaySpread(10, 20, 30, 40), 1.5, 900)])
     tx.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
     tx.subscriptions.add(Subscription(0, "cma.example", "WARN"))
 
@@ -408,6 +424,13 @@ async def _look(play: Played) -> None:
     await ask("GET", "/v1/products/trace", query="?product=nam.t00z.grib2")
     await ask("GET", "/v1/products/trace", query="?product=gfs.t00z.grib2")
     await ask("GET", "/v1/resends/{resend}", resend=1)
+    await ask("GET", "/v1/probes", query="?site=unl.edu&kind=knee&since=1d")
+    await ask("GET", "/v1/probes", query="?format=csv")
+    await ask("GET", "/v1/probes/{probe}", probe=1)
+    await ask("GET", "/v1/probes/{probe}/seconds", probe=2)
+    await ask("GET", "/v1/probes/{probe}/seconds", probe=2, query="?format=csv")
+    await ask("GET", "/v1/probe-schedules", query="?site=unl.edu")
+    await ask("GET", "/v1/sites/{site}/probe-ceiling", site="unl.edu")
     await ask("GET", "/v1/tcp-profiles/{profile}", profile="campus")
     await ask("GET", "/v1/relays/{relay}", relay="lincoln")
     await ask("GET", "/v1/relays/{relay}/log", relay="lincoln", query="?limit=1")
@@ -426,6 +449,8 @@ async def _look(play: Played) -> None:
 async def _end(play: Played) -> None:
     ask = play.ask
     await ask("DELETE", "/v1/resends/{resend}", resend=1)
+    await ask("DELETE", "/v1/probes/{probe}", probe=2)
+    await ask("DELETE", "/v1/probe-schedules/{number}", number=1)
     await ask("DELETE", "/v1/feeds/{feed}/pin", feed="NGRID")
     await ask("DELETE", "/v1/feeds/{feed}/objectives/{site}", feed="NGRID", site="unl.edu")
     await ask("DELETE", "/v1/sites/{site}/alarm-receivers/{receiver}", site="unl.edu", receiver="us")

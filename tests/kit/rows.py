@@ -11,6 +11,7 @@ from downburst.domain.alarms import Receiver, ReceiverKind, Silence
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
 from downburst.domain.feeds import Feed
 from downburst.domain.ordering import DemandOrder, Offer, OrderStep, OrderTimes, Provider
+from downburst.domain.probes import ProbeSchedule, ProbeState
 from downburst.domain.receipts import Batch, ProductException
 from downburst.domain.relays import Relay, Segment, Tunnel
 from downburst.domain.resends import Resend
@@ -23,7 +24,7 @@ from downburst.ledger import Transaction, tables
 from downburst.ledger.repositories.answers import Answered
 from downburst.ledger.tables import access as access_tables
 from downburst.ledger.tables import alarms as alarm_tables
-from factories import EPOCH, SOME_TIME, plan
+from factories import EPOCH, SOME_TIME, plan, probe_wish
 
 Add = Callable[[Transaction, int], object]
 HOUR = timedelta(hours=1)
@@ -75,6 +76,11 @@ def _ended_token(tx: Transaction, number: int) -> None:
 def _domain(tx: Transaction, number: int) -> None:
     present = tx.planning.topology.get()
     tx.planning.topology.put(replace(present, domains=(*present.domains, Domain(f"domain-{number}"))))
+
+
+def _ended_probe(tx: Transaction, _: int) -> None:
+    probe = tx.measured.probing.probes.add(probe_wish(site_of(0)))
+    tx.measured.probing.probes.save(replace(probe, state=ProbeState.DONE))
 
 
 def _credential(tx: Transaction, number: int) -> None:
@@ -222,6 +228,15 @@ ROWS: Mapping[str, Rows] = {
     "TCP_PROFILES": Rows(
         tables.tcp_profiles.tcp_profiles,
         lambda tx, n: tx.fleet.tcp_profiles.put(TcpProfile(f"p-{n}", f"192.0.2.{n}/32", knobs=TcpKnobs("bbr"))),
+    ),
+    "PROBES_OF_SITE": Rows(
+        tables.probes.probes, lambda tx, _: tx.measured.probing.probes.add(probe_wish(site_of(0))), _sites
+    ),
+    "ENDED_PROBES_OF_SITE": Rows(tables.probes.probes, _ended_probe, _sites),
+    "PROBE_SCHEDULES_OF_SITE": Rows(
+        tables.probes.probe_schedules,
+        lambda tx, _: tx.measured.probing.schedules.add(ProbeSchedule(0, probe_wish(site_of(0)), 24, SOME_TIME)),
+        _sites,
     ),
     "RELAYS": Rows(
         tables.relays.relays, lambda tx, n: tx.fleet.relays.put(Relay(f"relay-{n}", "relay.example.edu:7379"))

@@ -24,6 +24,7 @@ from downburst_worker.enrolment import Enrolment
 from downburst_worker.ledger_writer import BatchLoader, LedgerWriter
 from downburst_worker.messages.starting import start_job
 from downburst_worker.node import Line, NodeProcess
+from downburst_worker.probe_jobs import ProbeJobs
 from downburst_worker.remote.deliveries import RemoteDeliveries
 from downburst_worker.remote.tracer import RemoteTracer
 from downburst_worker.reporter import Reporter
@@ -80,6 +81,11 @@ class Agent(Asking):
     def egress_bps(self) -> float:
         """The node's egress in its last second, in bits per second."""
         return self._reports.egress_bps
+
+    @property
+    def probes(self) -> ProbeJobs:
+        """The probe service's requests to the node."""
+        return ProbeJobs(self._node)
 
     async def start(self) -> None:
         """Starts the node and waits until it has all it needs; raises the cause of a failure."""

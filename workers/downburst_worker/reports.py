@@ -18,7 +18,15 @@ from downburst_worker.accounts import TunnelRecords
 from downburst_worker.desired import DesiredState
 from downburst_worker.enrolment import Enrolment
 from downburst_worker.ledger_writer import LedgerWriter
-from downburst_worker.messages import backlog_lines, circuit_lines, lines, relay_lines, silence_lines, tcp_lines
+from downburst_worker.messages import (
+    backlog_lines,
+    circuit_lines,
+    lines,
+    probe_lines,
+    relay_lines,
+    silence_lines,
+    tcp_lines,
+)
 from downburst_worker.node import Line
 from downburst_worker.reporter import Reporter
 from downburst_worker.shared import Shared
@@ -71,8 +79,8 @@ class NodeReports:
             case "circuit" | "tcp-trial" | "relay" as name:
                 told = {"circuit": self._circuit_changed, "tcp-trial": self._trial_told, "relay": self._relay_told}
                 await told[name](line)
-            case "rtstats" | "stirred" | "silent":
-                self._arrivals_told(line)
+            case "rtstats" | "stirred" | "silent" | "probe-second" | "probe-ended":
+                self._measured(line)
             case "damaged" | "recovered" | "fault":
                 await self._trouble_told(line)
             case other:
@@ -93,8 +101,12 @@ class NodeReports:
         _LOG.info("%s is %s%s", what, changed.state, f": {changed.reason}" if changed.reason else "")
         return self._reporter.say(changed)
 
-    def _arrivals_told(self, line: Line) -> None:
+    def _measured(self, line: Line) -> None:
         match line["event"]:
+            case "probe-second":
+                self._reporter.say(probe_lines.probe_told(line))
+            case "probe-ended":
+                self._reporter.say(probe_lines.probe_over(line))
             case "stirred":
                 self._reporter.say(silence_lines.feed_stirred(line))
             case "silent":

@@ -76,6 +76,8 @@ ADMIN = Rule(Scope.ADMIN)
 SITE_READS = Rule(Scope.DETAILS, Own.PATH, objects=(Object.SITE,))
 SITE_CHANGES = Rule(Scope.OPERATE, Own.PATH, objects=(Object.SITE,))
 SITE_ITEM = Rule(Scope.OPERATE, Own.PATH, objects=(Object.SITE, Object.ITEM))
+PROBES = Rule(Scope.DETAILS, Own.QUERY, objects=(Object.SITE,))
+PROBE = Rule(Scope.DETAILS, Own.QUERY, objects=(Object.SITE, Object.ITEM))
 
 RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/"): EVERYBODY,
@@ -188,6 +190,16 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/v1/tcp-profiles/{profile}"): DETAILS,
     ("PUT", "/v1/tcp-profiles/{profile}"): OPERATE,
     ("DELETE", "/v1/tcp-profiles/{profile}"): OPERATE,
+    ("POST", "/v1/probes"): OPERATE,
+    ("GET", "/v1/probes"): PROBES,
+    ("GET", "/v1/probes/{probe}"): PROBE,
+    ("GET", "/v1/probes/{probe}/seconds"): PROBE,
+    ("DELETE", "/v1/probes/{probe}"): OPERATE,
+    ("POST", "/v1/probe-schedules"): OPERATE,
+    ("GET", "/v1/probe-schedules"): PROBES,
+    ("DELETE", "/v1/probe-schedules/{number}"): OPERATE,
+    ("GET", "/v1/sites/{site}/probe-ceiling"): SITE_READS,
+    ("PUT", "/v1/sites/{site}/probe-ceiling"): SITE_CHANGES,
     ("GET", "/v1/relays"): DETAILS,
     ("GET", "/v1/relays/{relay}"): DETAILS,
     ("PUT", "/v1/relays/{relay}"): OPERATE,

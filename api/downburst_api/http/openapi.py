@@ -165,6 +165,16 @@ EXAMPLES: Mapping[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/sites/{site}/tokens"): {"hours": 24},
     ("POST", "/v1/sites/{site}/subscriptions"): {"feed": "NGRID", "pattern": "^Y.*KWBH", "not_pattern": "test"},
     ("POST", "/v1/resends"): {"site": "unl.edu", "feed": "NGRID", "from": "3h", "to": "1h"},
+    ("POST", "/v1/probes"): {"site": "unl.edu", "kind": "knee", "rate_bps": 1_000_000_000},
+    ("POST", "/v1/probe-schedules"): {
+        "site": "unl.edu",
+        "kind": "knee",
+        "rate_bps": 1_000_000_000,
+        "every_h": 24,
+        "first_hour": 2,
+        "end_hour": 5,
+    },
+    ("PUT", "/v1/sites/{site}/probe-ceiling"): {"rate_bps": 500_000_000, "bytes_per_day": 5_000_000_000},
     ("POST", "/v1/upstreams"): {
         "upstream": "national",
         "address": "hub.example.org:7370",

@@ -16,6 +16,7 @@ from downburst.domain.backlog import Backlog
 from downburst.domain.circuits import Circuit, Measured
 from downburst.domain.feeds import FeedLog
 from downburst.domain.plans import LegCounters, Plan
+from downburst.domain.probes import Probe
 from downburst.exposition import CONTENT_TYPE, process_text
 from downburst.foundation.errors import DownburstError
 from downburst.ledger import Transaction
@@ -28,6 +29,7 @@ from downburst_api.latency.service import minute_of
 from downburst_api.metrics.circuits import circuits_text, offers_text
 from downburst_api.metrics.hub import Standing, alarms_text, hub_text, traffic_text
 from downburst_api.metrics.latency import latency_text
+from downburst_api.metrics.probes import probes_of, probes_text
 from downburst_api.metrics.sites import backlogs_text, sites_text
 from downburst_api.ordering import service as ordering
 from downburst_api.runtime import Runtime
@@ -64,6 +66,7 @@ class _Facts:
     measured: list[Measured]
     alarms: list[Alarm]
     offers: list[CircuitOffer]
+    probes: list[Probe]
 
 
 def _facts(tx: Transaction, *, since_minute: int, now: datetime) -> _Facts:
@@ -79,6 +82,7 @@ def _facts(tx: Transaction, *, since_minute: int, now: datetime) -> _Facts:
         measured=tx.circuits.measurements(),
         alarms=tx.alerting.alarms.open(),
         offers=ordering.shown(tx, tx.planning.offers.all(), now),
+        probes=probes_of(tx, now),
     )
 
 
@@ -134,6 +138,7 @@ def _texts(hub: Runtime, facts: _Facts, present: _Present) -> Iterator[str]:
     yield alarms_text(facts.alarms)
     yield from circuits_text(facts.circuits, facts.measured, present.loads)
     yield from offers_text(facts.offers)
+    yield from probes_text(facts.probes)
 
 
 GZIP_LEVEL = 1

@@ -55,6 +55,7 @@ from downburst_ingest.directory import AfterIngest, DirectorySource, Ingest
 from downburst_ingest.rules import PathRule, PathRules
 from downburst_latency.batch import parse_batch
 from downburst_latency.service import LatencyService
+from downburst_probes.runner import ProbeRunner
 from downburst_scheduler.demand.loop import DemandLoop
 from downburst_scheduler.loop import SchedulerLoop
 from downburst_scheduler.ways_loop import WaysLoop
@@ -336,6 +337,8 @@ class Hub:
             if not self._settings.latency_apart:
                 yield "hub.receipts-of-senders", self._load_of_senders
         yield "hub.probes", self._watchdogs.probes.run
+        facts = (self._ledger, self._bus, self._live, self._clock)
+        yield "probes.run", ProbeRunner(*facts, node=self._agent.probes, bookings=self._circuits.tests).run
         yield from self._house.runs()
         yield from self._beside.runs()
         yield from self._runs

@@ -10,6 +10,7 @@ from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Plan, Transport
+from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeTold
 from downburst.domain.relays.report import RelayReport
 from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
@@ -477,6 +478,9 @@ Event = (
     | SubscriptionsChanged
     | ResendsChanged
     | TcpProfilesChanged
+    | ProbesChanged
+    | ProbeTold
+    | ProbeOver
     | SilencesWatched
     | FeedStirred
     | FeedSilent

@@ -213,6 +213,15 @@ OFFER_SETUP = _gauge(
     "offers",
 )
 
+PATH_PROBES = _gauge("downburst_path_probes_running", "probes", "Probes of the paths to sites that run now")
+PATH_KNEE = _gauge(
+    "downburst_path_knee_bytes_per_second",
+    "bytes",
+    "Highest rate without loss on a site's path, by its newest sweep in 14 days, in bytes of Ethernet frames",
+    "site direction",
+    "sites directions",
+)
+
 SENDER_READY = _gauge("downburst_sender_ready", "", "1 while the sender serves sites")
 SENDER_DRAINING = _gauge("downburst_sender_draining", "", "1 while the sender hands over to others")
 SENDER_SESSIONS = _gauge("downburst_sender_sessions", "sites", "Sites connected to the sender")
@@ -231,7 +240,7 @@ CATALOGUE: dict[str, tuple[Metric, ...]] = {
         *(PENDING_PRODUCTS, PENDING_BYTES, PENDING_OLDEST, PENDING_LOST),
         *(DELIVERY_LATENCY, END_TO_END_LATENCY, QUEUEING, ACTION),
         *(ALARMS, CIRCUIT_RESERVED, CIRCUIT_MEASURED, CIRCUIT_BYTES, CIRCUIT_STATE),
-        *(OFFER_ORDERS, OFFER_RESERVED, OFFER_SETUP),
+        *(OFFER_ORDERS, OFFER_RESERVED, OFFER_SETUP, PATH_PROBES, PATH_KNEE),
     ),
     "Sender": (SENDER_READY, SENDER_DRAINING, SENDER_SESSIONS, SENDER_EGRESS, SENDER_RESTARTS, SENDER_BEAT),
 }

@@ -22,6 +22,8 @@ from downburst.ledger.repositories.ordering.offers import Offers
 from downburst.ledger.repositories.ordering.orders import DemandOrders
 from downburst.ledger.repositories.ordering.providers import NsiOrders, Providers
 from downburst.ledger.repositories.plans import Legs, Pins, Plans
+from downburst.ledger.repositories.probes.probes import Probes
+from downburst.ledger.repositories.probes.schedules import ProbeCeilings, ProbeSchedules
 from downburst.ledger.repositories.receipts import Batches, Frontiers
 from downburst.ledger.repositories.relays.log import RelayLog
 from downburst.ledger.repositories.relays.relays import Relays
@@ -125,6 +127,15 @@ class Alerting:
         self.objectives = Objectives(connection, clock)
 
 
+class Probing:
+    """Probes of paths."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.probes = Probes(connection, clock)
+        self.schedules = ProbeSchedules(connection, clock)
+        self.ceilings = ProbeCeilings(connection, clock)
+
+
 class Measured:
     """Reports of nodes."""
 
@@ -138,3 +149,4 @@ class Measured:
         self.faults = Faults(connection)
         self.log_heads = LogHeads(connection, clock)
         self.partitions = Partitions(connection)
+        self.probing = Probing(connection, clock)

@@ -7,9 +7,10 @@ from downburst.domain.plans import Transport
 from downburst_scheduler.models.grouping import GroupingRules, Receiver, grouped
 from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Asked, Part
-from downburst_scheduler.models.population import Alike, count_of, names_of
+from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
 from downburst_scheduler.models.rates import whole
 from downburst_scheduler.models.repair import repair_share
+from downburst_scheduler.models.sweeps import UsableRate, usable_rate
 from downburst_scheduler.models.transports import multicast
 
 
@@ -82,7 +83,8 @@ def _riding(asked: Asked, members: Sequence[Alike]) -> tuple[Part, CircuitOffer]
 
 
 def _receiver(name: str, one: Alike, fastest_bps: float) -> Receiver:
-    rate_bps = min(one.facts.access_bps or fastest_bps, fastest_bps)
+    knees = [site.sweep.knee_bps for site in one.members if site.sweep is not None and site.sweep.knee_bps]
+    rate_bps = min([one.facts.access_bps or fastest_bps, fastest_bps, *knees])
     return Receiver(name, rate_bps, weight=one.facts.count, count=max(round(one.facts.count), 1))
 
 
@@ -95,13 +97,32 @@ def _group(asked: Asked, members: Sequence[Alike], limit_bps: float | None) -> P
     if limit_bps is not None and asked.figures:
         again = repair_share(asked.arrivals.size_bytes, [path.loss for path in paths], asked.situation.repair)
         rate_bps = min(rate_bps, limit_bps * (1 + float(again.max(initial=0.0))))
-    part = Part(Transport.MULTICAST, names_of(members), rate_bps=rate_bps, limited=rate_bps < fastest_bps)
+    usable = None if limit_bps is not None else _usable(asked, members)
+    swept = usable.words if usable is not None and usable.rate_bps < rate_bps else ""
+    rate_bps = min(rate_bps, usable.rate_bps) if usable is not None else rate_bps
+    part = Part(
+        Transport.MULTICAST, names_of(members), rate_bps=rate_bps, limited=rate_bps < fastest_bps, swept=swept
+    )
     if not asked.figures:
         return part
     reserved = limit_bps is not None
     arrivals = asked.for_groups
     outcome = multicast(arrivals, paths, rate_bps=rate_bps, repair=asked.situation.repair, reserved=reserved)
     return replace(part, outcome=outcome)
+
+
+def _usable(asked: Asked, members: Sequence[Alike]) -> UsableRate | None:
+    """The rate that sweeps of the members' paths allow, for the feed's mean product."""
+    sweeps = [site.sweep for site in members_of(members) if site.sweep is not None]
+    if not sweeps:
+        return None
+    return usable_rate(
+        sweeps,
+        max(round(count_of(members)), 1),
+        size_bytes=float(asked.arrivals.size_bytes.mean()) if asked.figures else 1.0,
+        repair_bps=asked.situation.egress_bps,
+        repair=asked.situation.repair,
+    )
 
 
 def _fastest_bps(asked: Asked) -> float:

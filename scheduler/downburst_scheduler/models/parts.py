@@ -35,6 +35,8 @@ class Part:
     rate_bps: float | None = None
     limited: bool = False
     """True if a member's line sets the pace of a group."""
+    swept: str = ""
+    """The sweep of a member's path that sets the pace of a group, in words."""
     circuits: tuple[tuple[str, int], ...] = ()
     """For reserved circuits, the number of each site's own; for a group on one, that of all its sites."""
     relay: RelayOffer | None = None

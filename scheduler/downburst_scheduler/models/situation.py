@@ -10,6 +10,7 @@ from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.models.sizing import Objective
+from downburst_scheduler.models.sweeps import Sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class SiteFacts(PathFacts):
     """True if it is served by LDM, which takes only copies and on no circuit."""
     in_group: bool = False
     """True if the plan in force serves it by multicast."""
+    sweep: Sweep | None = None
+    """The last sweep of its path; it limits groups in the routed network."""
 
 
 @dataclass(frozen=True, slots=True)

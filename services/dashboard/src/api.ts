@@ -294,6 +294,9 @@ export type Cap = 'hard' | 'soft'
 /** What keeps a product from a site or from its local software, as a word for programs; names are promises. */
 export type Cause = 'not-subscribed' | 'filtered' | 'denied' | 'queued-behind' | 'site-down' | 'left-the-log' | 'too-old' | 'digest-mismatch' | 'action-failed' | 'disk'
 
+/** Who sets a ceiling: both hold. */
+export type CeilingSide = 'site' | 'operator'
+
 /** One change; `before` and `after` hold what differs, or the whole of what was added or removed. */
 export interface Change {
   number: number
@@ -777,6 +780,14 @@ export interface DataConnections {
   open: number
   planned: number
   reason: string
+}
+
+/** One-way delays in microseconds, corrected by the offset of the clocks. */
+export interface DelaySpread {
+  min: number
+  median: number
+  p99: number
+  max: number
 }
 
 /** A product's state for one site, with the reason and the next action. */
@@ -1700,6 +1711,190 @@ export interface PortNew {
   port: string
   site?: string | null
   layer?: 'ethernet-frame'
+}
+
+/** A probe with its outcome. */
+export interface Probe {
+  id: number
+  site: string
+  kind: ProbeKind
+  direction: Direction
+  steps: ProbeStep[]
+  packet_bytes: number
+  patience_s: number
+  requested_by: string
+  state: ProbeState
+  /** Of its wait, its refusal or its end. */
+  reason: string
+  requested_at: string
+  started_at: string | null
+  ended_at: string | null
+  /** A soak may have several. */
+  attempts: number
+  schedule: number | null
+  /** The state of the path at the start: software, plans, load, way, round trip, clock, reserved ports. */
+  circumstances: Record<string, unknown>
+  gaps: ProbeGap[]
+  result: ProbeResult | null
+}
+
+/** One side's ceiling. */
+export interface ProbeCeiling {
+  side: CeilingSide
+  rate_bps: number | null
+  bytes_per_day: number | null
+  set_by: string
+  set_at: string | null
+}
+
+/** A ceiling of a site's probes; null, or left out: none of that kind. */
+export interface ProbeCeilingWanted {
+  /** 0 forbids probes. */
+  rate_bps?: number | null
+  bytes_per_day?: number | null
+}
+
+/** All ceilings of a site's probes: each holds. */
+export interface ProbeCeilings {
+  site: string
+  ceilings: ProbeCeiling[]
+  /** Holds where neither side sets another. */
+  default_bytes_per_day: number
+  /** By the probes that started today, in UTC. */
+  used_bytes: number
+}
+
+/** The delay after a loss, above the least delay. */
+export interface ProbeExcess {
+  at_us: number
+  lost: number
+  excess_us: number
+  /** Until the excess is below 1 ms; null: it never was. */
+  recovery_us: number | null
+}
+
+/** An interruption of a soak. */
+export interface ProbeGap {
+  since: string
+  until: string | null
+  reason: string
+}
+
+/** The measurements that a probe makes. */
+export type ProbeKind = 'knee' | 'cbr' | 'soak'
+
+/** A probe to run as soon as its rate is free. */
+export interface ProbeNew {
+  site: string
+  kind: ProbeKind
+  /** `out`: from the hub to the site. */
+  direction?: Direction
+  /** The rate, or the highest of a sweep; left out of a sweep: the access rate, or a guess by what is known. */
+  rate_bps?: number | null
+  /** The rates of a sweep, in equal ratios from a tenth of the highest one to it. */
+  steps?: number
+  /** Of each step of a sweep (1 if left out), or of the probe (10 for `cbr`, 3600 for `soak`). */
+  seconds?: number | null
+  /** The payload of a datagram. */
+  packet_bytes?: number
+  /** The longest wait for free rate. */
+  patience_s?: number
+}
+
+/** All that a probe measured. */
+export interface ProbeResult {
+  steps: ProbeStepResult[]
+  /** The largest delay of the sender behind its own schedule. */
+  sender_lag_us: number
+  /** The highest rate without loss; null: none was found, or this was no sweep. */
+  knee_bps: number | null
+  knee_reason: string | null
+  /** Runs of lost packets. */
+  losses: number
+  excess: ProbeExcess[] | null
+  /** A soak's coefficient of variation of the rate from second to second. */
+  variation: number | null
+}
+
+/** A probe that repeats. */
+export interface ProbeSchedule {
+  id: number
+  site: string
+  kind: ProbeKind
+  direction: Direction
+  steps: ProbeStep[]
+  packet_bytes: number
+  patience_s: number
+  requested_by: string
+  every_h: number
+  first_hour: number
+  end_hour: number
+  next_at: string
+  created_at: string | null
+}
+
+/** A probe that repeats. */
+export interface ProbeScheduleNew {
+  site: string
+  kind: ProbeKind
+  /** `out`: from the hub to the site. */
+  direction?: Direction
+  /** The rate, or the highest of a sweep; left out of a sweep: the access rate, or a guess by what is known. */
+  rate_bps?: number | null
+  /** The rates of a sweep, in equal ratios from a tenth of the highest one to it. */
+  steps?: number
+  /** Of each step of a sweep (1 if left out), or of the probe (10 for `cbr`, 3600 for `soak`). */
+  seconds?: number | null
+  /** The payload of a datagram. */
+  packet_bytes?: number
+  /** The longest wait for free rate. */
+  patience_s?: number
+  every_h?: number
+  /** It begins in hours of the day, in UTC, from this one to before `end_hour`; the window may pass midnight. */
+  first_hour?: number
+  end_hour?: number
+}
+
+/** A second of a probe at one rate. */
+export interface ProbeSecond {
+  second: number
+  sent: number
+  received: number
+  lost: number
+  reordered: number
+  duplicated: number
+  bytes: number
+  delay_us: DelaySpread | null
+  jitter_us: number | null
+  delay_bound_us: number | null
+}
+
+/** The states of a probe. */
+export type ProbeState = 'waiting' | 'running' | 'done' | 'refused' | 'stopped' | 'failed'
+
+/** A rate and its duration. */
+export interface ProbeStep {
+  rate_bps: number
+  duration_ms: number
+}
+
+/** One rate of a probe, as measured. */
+export interface ProbeStepResult {
+  /** As asked for. */
+  rate_bps: number
+  sent_bps: number
+  received_bps: number
+  sent: number
+  received: number
+  lost: number
+  /** The share of packets that did not arrive. */
+  loss: number
+  reordered: number
+  duplicated: number
+  elapsed_us: number
+  /** Null: the offset of the clocks is not known, or several attempts are summed up. */
+  delay_us: DelaySpread | null
+  jitter_us: number | null
 }
 
 /** A product as a feed's log describes it. */

@@ -136,7 +136,7 @@ Generated from the routes by `unit.api.write_contract`; a test compares. Not to 
 """
 
 from downburst_client.call import Call, path_of'''
-_NUMBERS = ("number", "subscription", "resend", "circuit")
+_NUMBERS = ("number", "subscription", "resend", "circuit", "probe")
 _WITHOUT_SHAPE = ("/metrics", "/v1/events", "/v1/circuits.ics")
 _NAMES = {
     ("GET", "/v1/latency"): "list_latencies",

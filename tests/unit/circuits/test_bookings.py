@@ -188,3 +188,39 @@ async def test_a_test_in_one_direction_alone_is_fine(stage: Stage) -> None:
     booking = granted(await book(stage, out=0, back=700))
     assert booking.wanted.rate_out_bps == 0
     assert stage.register.calendar.most_bps("hub-eth0", Direction.OUT) == 0
+
+
+async def book_probe(stage: Stage, rate: int, seconds: float = 3_600) -> BookedTest:
+    asked = WantedTest("probe", CircuitEnd(""), CircuitEnd("", "unl.edu"), rate * M, 0, seconds)
+    return granted(await stage.service.tests.book(asked))
+
+
+async def test_a_probe_gives_way_to_a_circuit(stage: Stage) -> None:
+    probe = await book_probe(stage, 600)
+    stage.clock.advance(5)
+    await stage.reserve(rate=500, to=("ttu.edu",))
+    (ended,) = await stage.service.tests.booked()
+    assert (ended.number, ended.end) == (probe.number, stage.clock.now())
+    assert stage.register.calendar.most_bps("hub-eth0", Direction.OUT) == 500 * M
+
+
+async def test_a_probe_keeps_its_rate_when_the_circuit_does_not_fit_without_it_either(stage: Stage) -> None:
+    await stage.active(rate=300)
+    probe = await book_probe(stage, 600)
+    with pytest.raises(CircuitConflict):
+        await stage.reserve(rate=900, to=("ttu.edu",))
+    assert (await stage.service.tests.booked())[0] == probe
+    assert stage.register.calendar.most_bps("hub-eth0", Direction.OUT) == 900 * M
+
+
+async def test_a_trial_of_a_request_ends_no_probe(stage: Stage) -> None:
+    probe = await book_probe(stage, 600)
+    await stage.service.request(stage.wish(rate=500, to=("ttu.edu",)), dry_run=True)
+    assert await stage.service.tests.booked() == [probe]
+    assert stage.register.calendar.most_bps("hub-eth0", Direction.OUT) == 600 * M
+
+
+async def test_other_tests_do_not_give_way(stage: Stage) -> None:
+    await book(stage, out=600, seconds=60)
+    with pytest.raises(CircuitConflict):
+        await stage.reserve(rate=500, to=("ttu.edu",))

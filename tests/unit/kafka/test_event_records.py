@@ -55,6 +55,8 @@ from downburst.domain.events import (
 )
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Candidate, Leg, Plan, Transport
+from downburst.domain.probes.results import DelaySpread, Excess, ProbeResult, ProbeSecond, StepResult
+from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeTold
 from downburst.domain.relays import FanOut, RelayedLeg, RelayReport, Segment, Tunnel
 from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
@@ -119,6 +121,22 @@ EVENTS: tuple[Event, ...] = (
     SubscriptionsChanged(),
     ResendsChanged(),
     TcpProfilesChanged(),
+    ProbesChanged(),
+    ProbeTold("p3-1", ProbeSecond(7, 100, 98, 2, 1, 0, 2**40, DelaySpread(-5, 10, 20, 30), 1.5, 900)),
+    ProbeOver(
+        "p3-1",
+        "done",
+        None,
+        ProbeResult(
+            (StepResult(10**8, 9.9e7, 9.8e7, 100, 98, 2, 1, 0, 1_000_000, DelaySpread(1, 2, 3, 4), 0.5),),
+            120,
+            9.8e7,
+            "the lowest rate lost already",
+            2,
+            (Excess(500_000, 1, 40_000, None),),
+            0.01,
+        ),
+    ),
     SilencesWatched((("NGRID", 60_000_000), ("IDS|DDPLUS", 10_000))),
     FeedStirred("NGRID", 1_767_225_600_000_001),
     FeedSilent("NGRID", 1_767_225_600_000_001, 1_767_225_660_000_001),

@@ -3,10 +3,6 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from downburst_scheduler.models.repair import Repair
-
 
 def unicast_s(size_bytes: float, receivers: int, *, sender_bps: float, link_bps: float, receiver_bps: float) -> float:
     """One product to n receivers in parallel: n s / min(sender, its link, n receivers)."""
@@ -105,42 +101,6 @@ def short_product_s(
     """The time from the first byte to the acknowledgement of the last, for a product alone."""
     rounds = slow_start_rounds(size_bytes, first_window_bytes=first_window_bytes) + (0 if connected else 1)
     return rounds * round_trip_s + size_bytes * 8 / rate_bps
-
-
-@dataclass(frozen=True, slots=True)
-class LossCurve:
-    """Loss that was measured at some rates: linear between them, constant beyond them."""
-
-    rates_bps: tuple[float, ...]
-    losses: tuple[float, ...]
-
-    def at(self, rate_bps: float) -> float:
-        """The loss at a rate."""
-        return float(np.interp(rate_bps, self.rates_bps, self.losses))
-
-
-def group_seconds(
-    size_bytes: float, receivers: int, *, rate_bps: float, loss: float, repair_bps: float, repair: Repair
-) -> float:
-    """Closed form for one large product: its bytes at the rate, then the lost bytes at the repair's rate."""
-    return size_bytes * 8 / rate_bps + _repeated(receivers, loss, repair) * size_bytes * 8 / repair_bps
-
-
-def best_rate_bps(size_bytes: float, receivers: int, curve: LossCurve, *, repair_bps: float, repair: Repair) -> float:
-    """The measured rate at which the group finishes first."""
-
-    def seconds(rate_bps: float) -> float:
-        loss = curve.at(rate_bps)
-        return group_seconds(
-            size_bytes, receivers, rate_bps=rate_bps, loss=loss, repair_bps=repair_bps, repair=repair
-        )
-
-    return min(curve.rates_bps, key=lambda rate: (seconds(rate), rate))
-
-
-def _repeated(receivers: int, loss: float, repair: Repair) -> float:
-    """The repeated share of a large product: every receiver's loss, or one receiver's, since they differ little."""
-    return receivers * loss if repair is Repair.UNICAST else loss
 
 
 SMALL_BUFFER = 0.14

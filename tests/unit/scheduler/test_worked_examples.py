@@ -14,14 +14,12 @@ from downburst_analyze.sessions import threshold_bytes
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.rates import PathFacts, relay_choice, split_gain
 from downburst_scheduler.models.repair import Repair
+from downburst_scheduler.models.sweeps import LossCurve, best_rate_bps, group_seconds
 from downburst_scheduler.models.transports import dynamic_circuit, multicast, peak_minute_bps, releases, unicast
 from unit.scheduler import closed_forms as formulas
 from unit.scheduler.closed_forms import (
-    LossCurve,
     bandwidth_delay_bytes,
-    best_rate_bps,
     catch_up_s,
-    group_seconds,
     needs_shaping,
     paced_bps,
     short_product_s,

@@ -16,6 +16,8 @@ import pytest
 from downburst.domain.access import SCOPES_OF, SESSION_PREFIX, AccessRequest, AccessToken, Role, Scope, User, hashed
 from downburst.domain.alarms import Objective, Receiver, ReceiverKind, Silence
 from downburst.domain.feeds import Feed
+from downburst.domain.probes import ProbeSchedule
+from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling
 from downburst.domain.receipts import ProductException
 from downburst.domain.resends import Resend
 from downburst.domain.rights import Limit
@@ -23,11 +25,12 @@ from downburst.domain.sites import Place, Site
 from downburst.domain.subscriptions import Subscription
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger, Transaction
+from downburst.ledger.repositories.probes.probes import ProbeFilter
 from downburst.settings.access import AccessSettings
 from downburst_api.app import create_app
 from downburst_api.border.route_rules import RULES, Holds, Object, Own, Rule
 from downburst_api.overview import stream
-from factories import AUTHORIZATION, EPOCH, runtime, sketch_row
+from factories import AUTHORIZATION, EPOCH, probe_wish, runtime, sketch_row
 
 SECRET = "sesame"
 """A word in everything that belongs to the other site alone."""
@@ -88,6 +91,8 @@ class World:
                 tx.enrolment.credentials.of(site),
                 tx.resends.newest(site=site),
                 tx.access.users.find(self.foreign.user),
+                tx.measured.probing.probes.newest(ProbeFilter(site=site)),
+                tx.measured.probing.ceilings.of(site),
                 [one for one in tx.alerting.objectives.all() if one.site == site],
                 tx.feeds.find(self.foreign.feed),
             )
@@ -138,7 +143,7 @@ def test_what_the_path_names_is_an_object_of_the_rule() -> None:
             continue
         for part, wanted in named.items():
             assert part not in path or wanted in (rule.objects or ()), f"{method} {path}: {wanted}"
-        if any(part in path for part in ("{number}", "{subscription}", "{receiver}", "{resend}")):
+        if any(part in path for part in ("{number}", "{subscription}", "{receiver}", "{resend}", "{probe}")):
             assert Object.ITEM in (rule.objects or ()), f"{method} {path}"
 
 
@@ -243,7 +248,7 @@ def _said(answer: httpx.Response, names: Names) -> str:
 def _filled(path: str, names: Names) -> str:
     filled = path.replace("{product_id:anytext}", names.product).replace("{site}", names.site)
     filled = filled.replace("{feed}", names.feed).replace("{user}", names.user).replace("{receiver}", names.receiver)
-    for name in ("number", "subscription", "resend", "circuit"):
+    for name in ("number", "subscription", "resend", "circuit", "probe"):
         key = "silence" if name == "number" and "silences" in path else name
         filled = filled.replace(f"{{{name}}}", str(names.numbers.get(key, 1)))
     for name in ("port", "upstream", "source", "profile"):
@@ -296,13 +301,16 @@ def _objects(tx: Transaction, clock: FakeClock, names: Names, text: str) -> Name
     )
     tx.alerting.site_receivers.add(receiver)
     resend = tx.resends.add(Resend(0, site, names.feed, now - timedelta(hours=1), now, requested_by=text))
+    probe = tx.measured.probing.probes.add(replace(probe_wish(site), by=text))
+    tx.measured.probing.schedules.add(ProbeSchedule(0, replace(probe_wish(site), by=text), 24, now))
+    tx.measured.probing.ceilings.put(ProbeCeiling(site, CeilingSide.OPERATOR, 5, None, text))
     tx.enrolment.tokens.add(site, hashed(f"{site} token"), lifetime=timedelta(hours=1))
     tx.enrolment.tokens.consume(hashed(f"{site} token"), hashed(f"{site} credential"), peer=text)
     tx.access.users.add(User(names.user, Role.SITE, site, password_hash="x"))
     tx.alerting.objectives.put(Objective(names.feed, site, 5))
     tx.measured.exceptions.add(ProductException(names.feed, EPOCH, 1, site, "rejected", now))
     tx.measured.latency.add(sketch_row([1.5], feed=names.feed, site=site, minute=int(now.timestamp() // 60)))
-    numbers = {"subscription": wish.id, "silence": silence.number, "resend": resend.id}
+    numbers = {"subscription": wish.id, "silence": silence.number, "resend": resend.id, "probe": probe.id}
     return replace(names, numbers=numbers)
 
 
@@ -375,6 +383,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/access-requests/state"): lambda _: {"json": {"secret": "dbq_wrong"}},
     ("POST", "/v1/feeds/{feed}/pattern-test"): lambda _: {"json": {"pattern": SECRET, "hours": 24}},
     ("PUT", "/v1/sites/{site}/endpoint"): lambda _: {"json": {"organisation": "changed"}},
+    ("PUT", "/v1/sites/{site}/probe-ceiling"): lambda _: {"json": {"rate_bps": 7}},
     ("POST", "/v1/sites/{site}/silences"): lambda _: {"json": {"minutes": 5}},
     ("POST", "/v1/sites/{site}/alarm-receivers"): lambda it: {
         "json": {"receiver": "new", "kind": "mail", "address": "x@x.example", "feeds": [it.feed]}

@@ -16,6 +16,8 @@ class KindOfTest:
     """The highest rate of one test, in each direction, in Ethernet-frame bits per second."""
     most_s: float
     """The longest test, in seconds."""
+    yields: bool = False
+    """True if it ends when a circuit needs its rate."""
 
 
 @dataclass(frozen=True, slots=True)

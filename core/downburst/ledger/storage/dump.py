@@ -184,6 +184,7 @@ REACHING_OUT = frozenset(
         "nsi_correlations",
         "nsi_orders",
         "nsi_replies",
+        "probe_schedules",
         "site_receivers",
         "upstreams",
     }
@@ -204,6 +205,8 @@ SELF_NUMBERING = frozenset(
         "legs",
         "nsi_correlations",
         "nsi_replies",
+        "probe_schedules",
+        "probes",
         "relay_log",
         "resends",
         "silences",

@@ -351,6 +351,25 @@ CIRCUITS = RowLimit(
     "cancel some first: downburst circuits list shows them",
     "five times the calendar that was measured",
 )
+PROBES_OF_SITE = RowLimit(
+    "probes-of-site",
+    20,
+    "waiting probes",
+    "site",
+    "wait until one ends, or stop one: downburst probe stop NUMBER",
+    "one probe of a site runs at a time",
+)
+ENDED_PROBES_OF_SITE = Newest(
+    "ended-probes-of-site", 500, "ended probes", "site", "five a day for a hundred days, with their seconds"
+)
+PROBE_SCHEDULES_OF_SITE = RowLimit(
+    "probe-schedules-of-site",
+    10,
+    "schedules of probes",
+    "site",
+    "remove one first: downburst probe schedule list shows them",
+    "each kind in both directions, and some more",
+)
 TOPOLOGY_ELEMENTS = RowLimit(
     "topology-elements",
     5_000,

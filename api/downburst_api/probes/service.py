@@ -1,0 +1,117 @@
+"""Wishes for probes, from requests: with the rates that are left out, and checked."""
+
+from datetime import timedelta
+
+from downburst.domain.access import Caller
+from downburst.domain.probes import Probe, ProbeKind, ProbeSchedule, ProbeStep, ProbeWish
+from downburst.domain.probes.ceilings import BYTES_PER_DAY, CeilingSide, ProbeCeiling, day_of
+from downburst.domain.probes.checks import LEAST_BPS, check_schedule, check_wish, sweep
+from downburst.domain.probes.signs import ProbesChanged
+from downburst.foundation.errors import BadInput, NotFound
+from downburst.ledger import Transaction
+from downburst_api.runtime import Runtime
+from downburst_contract.paths import probes as shapes
+
+
+async def add(hub: Runtime, wanted: shapes.ProbeNew, caller: Caller) -> Probe:
+    """Stores a waiting probe, and wakes the part that runs it."""
+    wish = await _wish(hub, wanted, caller)
+    kept = await hub.ledger.write(lambda tx: tx.measured.probing.probes.add(wish))
+    hub.bus.publish(ProbesChanged())
+    return kept
+
+
+async def stop(hub: Runtime, number: int, caller: Caller) -> Probe:
+    """Asks for the end of a probe; one that has ended stays as it is."""
+    found = await hub.ledger.write(lambda tx: tx.measured.probing.probes.ask_to_stop(number, caller.name))
+    hub.bus.publish(ProbesChanged())
+    return found
+
+
+async def one(hub: Runtime, number: int, site: str | None) -> Probe:
+    """The probe; `site`: only if it is one of this site, to which administrators of sites are limited."""
+    found = await hub.ledger.read(lambda tx: tx.measured.probing.probes.one(number))
+    if site not in (None, found.wish.site):
+        raise NotFound(f"there is no probe {number}; `downburst probe list` shows the newest")
+    return found
+
+
+async def add_schedule(hub: Runtime, wanted: shapes.ProbeScheduleNew, caller: Caller) -> ProbeSchedule:
+    """Stores a schedule, whose first probe is due now or at the window's next begin."""
+    wish = await _wish(hub, wanted, caller)
+    schedule = ProbeSchedule(0, wish, wanted.every_h, hub.clock.now(), wanted.first_hour, wanted.end_hour)
+    check_schedule(schedule)
+    kept = await hub.ledger.write(lambda tx: tx.measured.probing.schedules.add(schedule))
+    hub.bus.publish(ProbesChanged())
+    return kept
+
+
+async def ceilings(hub: Runtime, site: str) -> shapes.ProbeCeilings:
+    """The ceilings of a site's probes, with the use of today."""
+    begin = day_of(hub.clock.now())
+
+    def read(tx: Transaction) -> shapes.ProbeCeilings:
+        probing = tx.measured.probing
+        name = tx.sites.one(site).name
+        return shapes.ProbeCeilings(
+            site=name,
+            ceilings=[shapes.ProbeCeiling.model_validate(one) for one in probing.ceilings.of(name)],
+            default_bytes_per_day=BYTES_PER_DAY,
+            used_bytes=probing.probes.used_bytes(name, begin),
+        )
+
+    return await hub.ledger.read(read)
+
+
+async def set_ceiling(hub: Runtime, site: str, wanted: shapes.ProbeCeilingWanted, caller: Caller) -> None:
+    """Sets the ceiling of the caller's side: the site's, or the operator's."""
+    side = CeilingSide.OPERATOR if caller.site is None else CeilingSide.SITE
+
+    def write(tx: Transaction) -> None:
+        name = tx.sites.one(site).name
+        ceiling = ProbeCeiling(name, side, wanted.rate_bps, wanted.bytes_per_day, caller.name)
+        tx.measured.probing.ceilings.put(ceiling)
+
+    await hub.ledger.write(write)
+    hub.bus.publish(ProbesChanged())
+
+
+async def _wish(hub: Runtime, wanted: shapes.ProbeNew, caller: Caller) -> ProbeWish:
+    wish = ProbeWish(
+        wanted.site,
+        wanted.kind,
+        wanted.direction,
+        await _steps(hub, wanted),
+        wanted.packet_bytes,
+        wanted.patience_s,
+        caller.name,
+    )
+    check_wish(wish)
+    return wish
+
+
+async def _steps(hub: Runtime, wanted: shapes.ProbeNew) -> tuple[ProbeStep, ...]:
+    highest_bps = await _highest_bps(hub, wanted.site)
+    if wanted.kind is ProbeKind.KNEE:
+        rate_bps = wanted.rate_bps or highest_bps
+        if rate_bps is None:
+            raise BadInput(
+                f"nothing is known of the path to {wanted.site}, so the sweep needs its highest rate; give rate_bps "
+                "(--highest 1G), or the site's access rate: downburst sites set"
+            )
+        return sweep(max(rate_bps, 10 * LEAST_BPS), steps=wanted.steps, step_s=wanted.seconds or 1.0)
+    if wanted.rate_bps is None:
+        raise BadInput(f"a {wanted.kind} has one rate, and none was given; give rate_bps (--rate 100M)")
+    seconds = wanted.seconds or (10.0 if wanted.kind is ProbeKind.CBR else 3_600.0)
+    return (ProbeStep(wanted.rate_bps, round(timedelta(seconds=seconds) / timedelta(milliseconds=1))),)
+
+
+async def _highest_bps(hub: Runtime, site: str) -> int | None:
+    """The access rate of a site, else that of its widest port, else twice the rate that its connections reached."""
+    found, ports = await hub.ledger.read(lambda tx: (tx.sites.one(site), tx.ports.all()))
+    if found.access_rate_bps:
+        return round(found.access_rate_bps)
+    own = [port.rate_bps for port in ports if port.site == site]
+    tcp = hub.live.paths.of(site).tcp
+    measured_bps = round(2 * tcp.rate_bps) if tcp is not None and tcp.rate_bps else None
+    return max(own, default=measured_bps)

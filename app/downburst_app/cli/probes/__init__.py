@@ -1,0 +1,1 @@
+"""Commands about probes of paths."""

@@ -1,0 +1,96 @@
+"""`downburst probe schedule`: probes that repeat."""
+
+from typing import Annotated
+
+import typer
+
+from downburst.domain.circuits import Direction
+from downburst.domain.probes import ProbeKind
+from downburst.foundation.errors import BadInput
+from downburst.foundation.rates import parse_rate_bps, rate_text
+from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+
+app = typer.Typer(help="Repeat probes.", no_args_is_help=True)
+
+
+@app.command("add")
+def add(  # noqa: PLR0913
+    site: Annotated[str, typer.Argument(help="Name of the site.")],
+    kind: Annotated[ProbeKind, typer.Argument(help="knee, cbr or soak.")] = ProbeKind.KNEE,
+    *,
+    every_h: Annotated[int, typer.Option("--every", min=1, max=744, help="Hours from one to the next.")] = 24,
+    window: Annotated[str | None, typer.Option(help="Hours of the day in UTC, such as 2-5 or 22-4.")] = None,
+    rate: Annotated[str | None, typer.Option(help="The rate, or the highest of a sweep.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.1, max=604_800, help="Of the probe or each rate.")] = None,
+    direction: Annotated[Direction, typer.Option(help="out: from the hub to the site.")] = Direction.OUT,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat a probe of a site.
+
+    Example: downburst probe schedule add unl.edu knee --every 24 --window 2-5
+    """
+    first, end = _hours(window)
+    wanted = {"site": site, "kind": kind.value, "direction": direction.value, "every_h": every_h}
+    wanted |= {"first_hour": first, "end_hour": end}
+    wanted |= given(rate_bps=None if rate is None else parse_rate_bps(rate), seconds=seconds)
+    made = HubClient(hub).ask("POST", "v1", "probe-schedules", json=wanted)
+    show(made) if as_json else print(
+        f"schedule {made['id']}: the first probe of {site} begins from {made['next_at']} on"
+    )
+
+
+@app.command("list")
+def list_schedules(
+    site: Annotated[str | None, typer.Argument(help="Only those of this site.")] = None,
+    *,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """List the schedules.
+
+    Example: downburst probe schedule list
+    """
+    found = HubClient(hub).every("v1", "probe-schedules", params=given(site=site))
+    if as_json:
+        show(found)
+        return
+    rows = [
+        [
+            one["id"],
+            one["site"],
+            one["kind"],
+            one["direction"],
+            rate_text(max(step["rate_bps"] for step in one["steps"])),
+            f"{one['every_h']} h",
+            f"{one['first_hour']}-{one['end_hour']} UTC",
+            one["next_at"],
+        ]
+        for one in found
+    ]
+    columns = ("number", "site", "kind", "direction", "rate", "every", "window", "next")
+    table("Schedules of probes", columns, rows, empty="no probe repeats")
+
+
+@app.command("remove")
+def remove(
+    number: Annotated[int, typer.Argument(help="Number of the schedule, as listed.", min=1)],
+    *,
+    hub: HubAddress = DEFAULT_HUB,
+) -> None:
+    """Remove a schedule; its probes stay.
+
+    Example: downburst probe schedule remove 2
+    """
+    HubClient(hub).ask("DELETE", "v1", "probe-schedules", str(number))
+    print(f"schedule {number} was removed")
+
+
+def _hours(window: str | None) -> tuple[int, int]:
+    if window is None:
+        return 0, 24
+    first, _, end = window.partition("-")
+    if not (first.isdecimal() and end.isdecimal()):
+        raise BadInput(f"{window!r} is no window; give hours of the day in UTC, such as 2-5 or 22-4")
+    return int(first), int(end)

@@ -1,0 +1,1 @@
+"""Shapes of measurements of the paths to sites."""

@@ -1,0 +1,65 @@
+"""Checks of wishes for probes, and the steps of a sweep."""
+
+from downburst.domain.probes import ProbeKind, ProbeSchedule, ProbeStep, ProbeWish
+from downburst.foundation.errors import BadInput
+from downburst.foundation.rates import rate_text
+
+
+def sweep(highest_bps: int, *, steps: int = 10, step_s: float = 1.0) -> tuple[ProbeStep, ...]:
+    """Rates in equal ratios from a tenth of the highest one to it, as udpmon sweeps its spacing."""
+    if not 2 <= steps <= MOST_STEPS:
+        raise BadInput(f"a sweep has 2 to {MOST_STEPS} steps, not {steps}; choose another number")
+    ratio = 10 ** (1 / (steps - 1))
+    rates = [round(highest_bps / 10 * ratio**position) for position in range(steps - 1)]
+    return tuple(ProbeStep(rate_bps, round(step_s * 1_000)) for rate_bps in (*rates, highest_bps))
+
+
+def check_wish(wish: ProbeWish) -> None:
+    """Refuses a probe that a node would refuse, and one longer than its kind allows."""
+    if not LEAST_PACKET <= wish.packet_bytes <= MOST_PACKET:
+        raise BadInput(f"a packet has {LEAST_PACKET} to {MOST_PACKET} bytes, not {wish.packet_bytes}; choose another")
+    if not 1 <= len(wish.steps) <= MOST_STEPS:
+        raise BadInput(f"a probe has 1 to {MOST_STEPS} steps, not {len(wish.steps)}; leave some out")
+    if wish.kind is not ProbeKind.KNEE and len(wish.steps) != 1:
+        raise BadInput(f"a {wish.kind} has one rate, not {len(wish.steps)}; give one")
+    if not 0 <= wish.patience_s <= MOST_PATIENCE_S:
+        raise BadInput(f"a probe waits up to {MOST_PATIENCE_S // 3_600} hours, not {wish.patience_s:g} s; give less")
+    for step in wish.steps:
+        _check_step(step, wish.kind)
+    rates = [step.rate_bps for step in wish.steps]
+    if rates != sorted(rates):
+        raise BadInput("the rates of a sweep rise from step to step; sort them")
+
+
+def check_schedule(schedule: ProbeSchedule) -> None:
+    """Refuses a schedule without a period or a window."""
+    if not 1 <= schedule.every_h <= MOST_EVERY_H:
+        raise BadInput(f"a probe repeats every 1 to {MOST_EVERY_H} hours, not {schedule.every_h}; choose another")
+    hours = schedule.first_hour, schedule.end_hour
+    if not (0 <= hours[0] < 24 and 0 < hours[1] <= 24) or hours[0] == hours[1]:
+        raise BadInput(f"the window {hours[0]}-{hours[1]} is none; give hours of the day in UTC such as 2-5 or 22-4")
+
+
+def _check_step(step: ProbeStep, kind: ProbeKind) -> None:
+    if not LEAST_BPS <= step.rate_bps <= MOST_BPS:
+        raise BadInput(
+            f"a probe sends {rate_text(LEAST_BPS)} to {rate_text(MOST_BPS)}, not {rate_text(max(step.rate_bps, 0))}; "
+            "choose another rate"
+        )
+    most_s = MOST_STEP_S if kind is ProbeKind.KNEE else MOST_CBR_S if kind is ProbeKind.CBR else MOST_SOAK_S
+    if not 100 <= step.duration_ms <= most_s * 1_000:
+        raise BadInput(
+            f"a step of a {kind} takes 0.1 to {most_s} s, not {step.duration_ms / 1e3:g} s; choose another"
+        )
+
+
+LEAST_PACKET = 64
+MOST_PACKET = 1_472
+MOST_STEPS = 64
+LEAST_BPS = 64_000
+MOST_BPS = 100_000_000_000
+MOST_STEP_S = 60
+MOST_CBR_S = 3_600
+MOST_SOAK_S = 7 * 86_400
+MOST_PATIENCE_S = 86_400
+MOST_EVERY_H = 24 * 31

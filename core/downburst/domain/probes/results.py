@@ -1,0 +1,128 @@
+"""The results of probes."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from statistics import fmean, pstdev
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class DelaySpread:
+    """One-way delays, in microseconds by the clocks of both hosts, corrected by the session's offset."""
+
+    min: int
+    median: int
+    p99: int
+    max: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """One rate of a probe."""
+
+    rate_bps: int
+    """As asked for."""
+    sent_bps: float
+    received_bps: float
+    sent: int
+    received: int
+    lost: int
+    reordered: int
+    duplicated: int
+    elapsed_us: int
+    delay_us: DelaySpread | None = None
+    """None: the offset of the clocks is not known."""
+    jitter_us: float | None = None
+    """RFC 3550, section 6.4.1."""
+
+    @property
+    def loss(self) -> float:
+        """The share of packets that did not arrive."""
+        return self.lost / self.sent if self.sent else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """The delay after a loss, above the least delay of the probe."""
+
+    at_us: int
+    """Since the probe's start."""
+    lost: int
+    excess_us: int
+    recovery_us: int | None
+    """Until the excess is below 1 ms again; None: it never was."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """All that a probe measured, besides its seconds."""
+
+    steps: tuple[StepResult, ...]
+    sender_lag_us: int = 0
+    """The largest delay of the sender behind its own schedule."""
+    knee_bps: float | None = None
+    knee_reason: str | None = None
+    """The reason for the knee's absence, or for doubt."""
+    losses: int = 0
+    """Runs of lost packets."""
+    excess: tuple[Excess, ...] | None = None
+    variation: float | None = None
+    """The coefficient of variation of the rate from second to second; None: fewer than two seconds."""
+
+    @property
+    def sent(self) -> int:
+        """Packets sent."""
+        return sum(step.sent for step in self.steps)
+
+    @property
+    def lost(self) -> int:
+        """Packets that did not arrive."""
+        return sum(step.lost for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSecond:
+    """A second of a probe at one rate."""
+
+    second: int
+    """From 0 at the probe's start."""
+    sent: int
+    received: int
+    lost: int
+    reordered: int
+    duplicated: int
+    bytes: int
+    delay_us: DelaySpread | None = None
+    jitter_us: float | None = None
+    delay_bound_us: int | None = None
+    """The delays are this near the truth."""
+
+
+def variation(seconds: Iterable[ProbeSecond]) -> float | None:
+    """The standard deviation of the bytes of a second over their mean; None if less than two arrived with any."""
+    rates = [one.bytes for one in seconds]
+    mean = fmean(rates) if len(rates) > 1 else 0.0
+    return pstdev(rates) / mean if mean and math.isfinite(mean) else None
+
+
+def result_of(values: Mapping[str, Any]) -> ProbeResult:
+    """The result of its plain values, as `asdict` gives them."""
+    steps = tuple(StepResult(**step | {"delay_us": _spread(step["delay_us"])}) for step in values["steps"])
+    excess = values["excess"]
+    after = None if excess is None else tuple(Excess(**one) for one in excess)
+    return ProbeResult(**dict(values) | {"steps": steps, "excess": after})
+
+
+def second_of(values: Mapping[str, Any]) -> ProbeSecond:
+    """The second of its plain values."""
+    return ProbeSecond(**dict(values) | {"delay_us": _spread(values["delay_us"])})
+
+
+def plain(value: ProbeResult | ProbeSecond) -> dict[str, Any]:
+    """Plain values, for JSON."""
+    return asdict(value)
+
+
+def _spread(values: Mapping[str, int] | None) -> DelaySpread | None:
+    return None if values is None else DelaySpread(**values)

@@ -1,0 +1,159 @@
+"""Attempts of probes: what is known of a running one, its end, and the parts of a soak."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from downburst.domain.probes import Probe, ProbeGap, ProbeKind, ProbeState, ProbeStep
+from downburst.domain.probes.results import ProbeResult, StepResult
+from downburst.domain.probes.signs import ProbeOver, ProbeTold
+from downburst.domain.topology.bookings import BookedTest
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A running attempt."""
+
+    probe: Probe
+    began: datetime
+    ends_by_s: float
+    """By the monotonic clock: the node should have reported its end by then."""
+    booking: BookedTest | None = None
+    late_before: frozenset[tuple[str, str]] = frozenset()
+    """Paths that were late before it began."""
+    stopping: tuple[ProbeState, str] | None = None
+    """The outcome and reason of an end before its time."""
+    stopped_s: float = math.inf
+    """The time of the request to stop, by the monotonic clock."""
+    over: ProbeOver | None = None
+    """The node's report of its end."""
+    told: list[ProbeTold] = field(default_factory=list)
+    """Seconds that are not stored yet."""
+
+    @property
+    def first_second(self) -> int:
+        """The number of its first second among those of the probe."""
+        begin = self.probe.started_at or self.began
+        return max(round((self.began - begin).total_seconds()), 0)
+
+    def is_over(self, now_s: float) -> bool:
+        """True if the node reported its end, or will not."""
+        return self.over is not None or now_s > min(self.ends_by_s, self.stopped_s + STOP_S)
+
+
+def outcome(attempt: Attempt) -> tuple[ProbeState, str]:
+    """The state and the reason after an attempt."""
+    if attempt.stopping is not None:
+        return attempt.stopping
+    if attempt.over is None:
+        return ProbeState.FAILED, "the hub's node did not report its end in time"
+    words = attempt.over.reason or ""
+    match attempt.over.outcome:
+        case "done":
+            return ProbeState.DONE, words
+        case "stopped":
+            return ProbeState.STOPPED, words or "the hub's node stopped it"
+        case _:
+            return ProbeState.FAILED, words or "the hub's node gave no reason"
+
+
+def after_attempt(attempt: Attempt, now: datetime) -> Probe:
+    """The probe after an attempt: ended, or a soak that waits to continue."""
+    state, reason = outcome(attempt)
+    result = attempt.over.result if attempt.over else None
+    probe = replace(attempt.probe, result=merged(attempt.probe.result, result))
+    if state is ProbeState.FAILED and continues(probe, now):
+        return interrupted(probe, now, reason)
+    return replace(probe, state=state, reason=reason, ended_at=now)
+
+
+def continues(probe: Probe, now: datetime) -> bool:
+    """True if a soak has time left for another attempt."""
+    return probe.wish.kind is ProbeKind.SOAK and planned_end(probe, now) - now > LEAST_REST
+
+
+def interrupted(probe: Probe, since: datetime, reason: str) -> Probe:
+    """A soak that waits to continue."""
+    gaps = (*probe.gaps, ProbeGap(since, None, reason))[-MOST_GAPS:]
+    return replace(probe, state=ProbeState.WAITING, reason=f"it continues soon: {reason}", gaps=gaps)
+
+
+def begun(probe: Probe, now: datetime) -> Probe:
+    """The probe with another attempt, and its last gap closed."""
+    gaps = tuple(replace(gap, until=now) if gap.until is None else gap for gap in probe.gaps)
+    return replace(
+        probe,
+        state=ProbeState.RUNNING,
+        reason="",
+        attempts=probe.attempts + 1,
+        started_at=probe.started_at or now,
+        gaps=gaps,
+    )
+
+
+def as_attempted(probe: Probe, now: datetime) -> Probe:
+    """The probe with the steps of the present attempt: a soak lasts until its planned end."""
+    if probe.wish.kind is not ProbeKind.SOAK:
+        return probe
+    rest_ms = max(round((planned_end(probe, now) - now).total_seconds() * 1e3), 100)
+    steps = tuple(ProbeStep(step.rate_bps, min(rest_ms, step.duration_ms)) for step in probe.wish.steps)
+    return replace(probe, wish=replace(probe.wish, steps=steps))
+
+
+def planned_end(probe: Probe, now: datetime) -> datetime:
+    """The end of a probe that started, or starts now."""
+    return (probe.started_at or now) + timedelta(seconds=probe.wish.seconds)
+
+
+def merged(before: ProbeResult | None, more: ProbeResult | None) -> ProbeResult | None:
+    """The sum of two attempts; delays of several are in the seconds alone."""
+    if before is None or more is None:
+        return before or more
+    pairs = list(zip(before.steps, more.steps, strict=False))
+    rest = before.steps[len(pairs) :] + more.steps[len(pairs) :]
+    steps = tuple(_added(one, other) for one, other in pairs) + rest
+    return ProbeResult(
+        steps,
+        max(before.sender_lag_us, more.sender_lag_us),
+        losses=before.losses + more.losses,
+    )
+
+
+def frame_bytes(result: ProbeResult | None) -> int:
+    """Bytes of frames that a probe sent, by its result."""
+    return round(sum(step.sent_bps * step.elapsed_us / 8e6 for step in result.steps)) if result else 0
+
+
+def numbered(attempt: Attempt) -> Iterator[ProbeTold]:
+    """The seconds that are not stored yet, numbered from the probe's first start."""
+    for told in attempt.told:
+        yield replace(told, second=replace(told.second, second=attempt.first_second + told.second.second))
+
+
+def longest_s(steps: Sequence[ProbeStep]) -> float:
+    """The time after which an attempt's end is overdue."""
+    return sum(step.duration_ms for step in steps) / 1e3 + OVERDUE_S
+
+
+def _added(one: StepResult, other: StepResult) -> StepResult:
+    elapsed_us = one.elapsed_us + other.elapsed_us
+    share = one.elapsed_us / elapsed_us if elapsed_us else 0.5
+    return StepResult(
+        one.rate_bps,
+        one.sent_bps * share + other.sent_bps * (1 - share),
+        one.received_bps * share + other.received_bps * (1 - share),
+        one.sent + other.sent,
+        one.received + other.received,
+        one.lost + other.lost,
+        one.reordered + other.reordered,
+        one.duplicated + other.duplicated,
+        elapsed_us,
+    )
+
+
+STOP_S = 2.0
+"""The wait for a report after a request to stop."""
+OVERDUE_S = 30.0
+LEAST_REST = timedelta(seconds=2)
+MOST_GAPS = 200

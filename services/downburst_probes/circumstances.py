@@ -1,0 +1,65 @@
+"""The state of a path when a probe of it begins."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+from downburst.domain.plans import Plan
+from downburst.domain.probes import ProbeWish
+from downburst.domain.relays import SiteWay
+from downburst.domain.sites import Site
+from downburst.domain.topology.bookings import BookedTest
+from downburst.live.state import LiveState
+
+
+def circumstances(
+    wish: ProbeWish,
+    live: LiveState,
+    *,
+    plans: Sequence[Plan],
+    way: SiteWay | None,
+    booking: BookedTest | None,
+) -> dict[str, Any]:
+    """Plain values: software of both ends, the feeds' transports, load, way, clock, and the reserved ports."""
+    session, known = live.sessions.get(wish.site), live.paths.of(wish.site)
+    ends = None if booking is None else [booking.wanted.near.port, booking.wanted.far.port]
+    return {
+        "hub_software": version("downburst"),
+        "site_software": session.software if session else None,
+        "plans": [
+            {"feed": plan.feed, "version": plan.version, "transport": leg.transport.value, "rate_bps": leg.rate_bps}
+            for plan in plans
+            for leg in plan.legs
+            if wish.site in leg.sites
+        ],
+        "feeds_bps": feeds_bps(wish.site, live),
+        "chain": list(way.chain) if way else [],
+        "circuit": way.over.circuit if way and way.over else None,
+        "round_trip_us": known.least_round_trip_us,
+        "clock_bound_us": known.clock_bound_us,
+        "reserved": ends,
+    }
+
+
+def feeds_bps(site: str, live: LiveState) -> float:
+    """The mean rate of the site's feeds in the last two minutes, as they arrive at the hub."""
+    session = live.sessions.get(site)
+    feeds = session.progress if session else {}
+    return sum(live.arrivals[feed].mean_bps() for feed in feeds if feed in live.arrivals)
+
+
+def too_much(wish: ProbeWish, site: Site, live: LiveState) -> str | None:
+    """The reason why a probe has to wait for the site's own load, where its access rate is configured."""
+    if site.access_rate_bps is None:
+        return None
+    load_bps = feeds_bps(wish.site, live)
+    if wish.highest_bps + load_bps <= site.access_rate_bps * (1 + SLACK):
+        return None
+    return (
+        f"{wish.site} has an access rate of {site.access_rate_bps / 1e6:.4g} Mb/s, its feeds take "
+        f"{load_bps / 1e6:.4g} Mb/s of it, and the probe would send {wish.highest_bps / 1e6:.4g} Mb/s; ask for less"
+    )
+
+
+SLACK = 0.1
+"""A sweep has to pass the access rate a little to find the knee there."""

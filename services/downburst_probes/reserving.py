@@ -1,0 +1,56 @@
+"""The rate of a probe in the circuits' calendar."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from downburst.domain.circuits import CircuitEnd, Direction, Port
+from downburst.domain.probes import ProbeWish
+from downburst.domain.topology.bookings import BookedTest, WantedTest
+from downburst_probes.port import Bookings
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The answer of the calendar."""
+
+    booking: BookedTest | None = None
+    """None: there is no calendar between the hub and the site, or the probe has to wait."""
+    waits_until: datetime | None = None
+    """The first moment with room; None: it may start."""
+    sentence: str = ""
+    """The reason to wait, with the holders of the rate."""
+
+
+async def reserve(desk: Bookings, wish: ProbeWish, ports: Sequence[Port], seconds: float) -> Place:
+    """Reserves the probe's highest rate for its seconds and a margin; a refusal is raised.
+
+    A site without a port, or a hub without one, has no calendar.
+    """
+    near = _widest([port for port in ports if port.site is None and port.sender is None])
+    far = _widest([port for port in ports if port.site == wish.site])
+    if near is None or far is None:
+        return Place()
+    out = wish.direction is Direction.OUT
+    wanted = WantedTest(
+        KIND,
+        CircuitEnd(near),
+        CircuitEnd(far, wish.site),
+        wish.highest_bps if out else 0,
+        0 if out else wish.highest_bps,
+        seconds + MARGIN_S,
+        by=wish.by or "hub",
+    )
+    answer = await desk.book(wanted)
+    if answer.booking is None:
+        return Place(waits_until=answer.begin, sentence=answer.sentence)
+    return Place(answer.booking)
+
+
+def _widest(found: Sequence[Port]) -> str | None:
+    return max(found, key=lambda port: (port.rate_bps, port.name)).name if found else None
+
+
+KIND = "probe"
+MARGIN_S = 2.0
+"""The node begins a moment later, and the last packets are on their way."""

@@ -1,0 +1,141 @@
+"""Probes in the ledger: outcomes, seconds, schedules, ceilings."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from downburst.domain.probes import ProbeGap, ProbeKind, ProbeSchedule, ProbeState
+from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling
+from downburst.domain.probes.results import DelaySpread, Excess, ProbeResult, ProbeSecond, StepResult
+from downburst.domain.sites import Site
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import NotFound
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.probes.probes import ProbeFilter
+from factories import probe_wish
+
+STEP = StepResult(10**8, 9.9e7, 9.8e7, 100, 98, 2, 1, 0, 1_000_000, DelaySpread(-1, 2, 3, 4), 0.5)
+RESULT = ProbeResult((STEP,), 120, 9.8e7, "the lowest rate lost already", 1, (Excess(5, 1, 40_000, None),), 0.01)
+ALL = ProbeFilter()
+
+
+def second(number: int, received: int = 10) -> ProbeSecond:
+    return ProbeSecond(number, 10, received, 10 - received, 0, 0, 12_000, DelaySpread(1, 2, 3, 4), 0.5, 900)
+
+
+@pytest.fixture(autouse=True)
+def _sites(tx: Transaction) -> None:
+    for name in ("unl.edu", "isu.edu"):
+        tx.sites.add(Site(name))
+
+
+def test_a_probe_comes_back_whole(tx: Transaction, clock: FakeClock) -> None:
+    probe = tx.measured.probing.probes.add(probe_wish(kind=ProbeKind.KNEE), schedule=7)
+    assert (probe.state, probe.requested_at, probe.schedule) == (ProbeState.WAITING, clock.now(), 7)
+    assert probe.wish == probe_wish(kind=ProbeKind.KNEE)
+    ended = replace(
+        probe,
+        state=ProbeState.DONE,
+        reason="because",
+        started_at=clock.now(),
+        ended_at=clock.now() + timedelta(seconds=10),
+        attempts=2,
+        circumstances={"load_bps": 5, "plans": ["NGRID"]},
+        gaps=(ProbeGap(clock.now(), None, "the hub restarted"),),
+        result=RESULT,
+    )
+    tx.measured.probing.probes.save(ended, sent_bytes=1_000)
+    assert tx.measured.probing.probes.one(probe.id) == ended
+    assert tx.measured.probing.probes.unfinished() == []
+    with pytest.raises(NotFound, match="probe list"):
+        tx.measured.probing.probes.one(77)
+
+
+def test_probes_are_listed_newest_first_by_filters(tx: Transaction, clock: FakeClock) -> None:
+    probes = tx.measured.probing.probes
+    first, second_, third = (
+        probes.add(probe_wish("unl.edu")),
+        probes.add(probe_wish("isu.edu", ProbeKind.KNEE)),
+        probes.add(probe_wish("unl.edu", ProbeKind.SOAK)),
+    )
+    assert probes.newest(ALL) == [third, second_, first]
+    assert probes.newest(ALL, limit=1) == [third]
+    assert probes.newest(ALL, before=third.id) == [second_, first]
+    assert probes.newest(ProbeFilter(site="unl.edu")) == [third, first]
+    assert probes.newest(ProbeFilter(kind=ProbeKind.KNEE)) == [second_]
+    assert probes.newest(ProbeFilter(state=ProbeState.DONE)) == []
+    assert probes.newest(ProbeFilter(since=clock.now() + timedelta(seconds=1))) == []
+    assert probes.unfinished() == [first, second_, third]
+
+
+def test_the_bytes_of_a_day_count_the_probes_that_started_in_it(tx: Transaction, clock: FakeClock) -> None:
+    probe = tx.measured.probing.probes.add(probe_wish())
+    running = replace(probe, state=ProbeState.RUNNING, started_at=clock.now())
+    tx.measured.probing.probes.save(running, sent_bytes=1_000)
+    tx.measured.probing.probes.save(running, sent_bytes=-400)
+    assert tx.measured.probing.probes.used_bytes("unl.edu", clock.now()) == 600
+    assert tx.measured.probing.probes.used_bytes("unl.edu", clock.now() + timedelta(seconds=1)) == 0
+    assert tx.measured.probing.probes.used_bytes("isu.edu", clock.now()) == 0
+
+
+def test_a_wish_to_stop_survives_the_reports_of_the_running_probe(tx: Transaction) -> None:
+    probe = tx.measured.probing.probes.add(probe_wish())
+    assert tx.measured.probing.probes.ask_to_stop(probe.id, "eve").stop_by == "eve"
+    tx.measured.probing.probes.save(replace(probe, state=ProbeState.RUNNING))
+    assert tx.measured.probing.probes.ask_to_stop(probe.id, "adam").stop_by == "eve", "the first one counts"
+    tx.measured.probing.probes.save(replace(probe, state=ProbeState.STOPPED))
+    assert tx.measured.probing.probes.one(probe.id).stop_by == "eve"
+
+
+def test_seconds_come_back_in_order_and_go_with_the_probe(tx: Transaction) -> None:
+    probe = tx.measured.probing.probes.add(probe_wish())
+    tx.measured.probing.probes.add_seconds(probe.id, [second(0), second(1)])
+    tx.measured.probing.probes.add_seconds(probe.id, [second(2), second(59), second(60), second(600, received=3)])
+    seconds = tx.measured.probing.probes.seconds(probe.id)
+    assert [one.second for one in seconds] == [0, 1, 2, 59, 60, 600]
+    assert seconds[-1] == second(600, received=3)
+    assert [one.second for one in tx.measured.probing.probes.seconds(probe.id, first=2, limit=3)] == [2, 59, 60]
+    tx.sites.remove("unl.edu")
+    assert tx.measured.probing.probes.newest(ALL) == []
+    assert tx.measured.probing.probes.seconds(probe.id) == []
+
+
+def test_the_newest_complete_sweep_of_each_site_and_direction_counts(tx: Transaction, clock: FakeClock) -> None:
+    probes = tx.measured.probing.probes
+    made = [probes.add(probe_wish(site, ProbeKind.KNEE)) for site in ("unl.edu", "unl.edu", "isu.edu", "unl.edu")]
+    states = (ProbeState.DONE, ProbeState.DONE, ProbeState.DONE, ProbeState.FAILED)
+    for probe, state in zip(made, states, strict=True):
+        probes.save(replace(probe, state=state, ended_at=clock.now(), result=RESULT))
+    assert [one.id for one in probes.last_knees(clock.now())] == [made[2].id, made[1].id]
+    assert probes.last_knees(clock.now() + timedelta(seconds=1)) == []
+
+
+def test_a_schedule_comes_back_whole(tx: Transaction, clock: FakeClock) -> None:
+    wanted = ProbeSchedule(0, probe_wish(), 24, clock.now(), 2, 5)
+    kept = tx.measured.probing.schedules.add(wanted)
+    assert kept == replace(wanted, id=kept.id, created_at=clock.now())
+    later = clock.now() + timedelta(hours=24)
+    tx.measured.probing.schedules.due_again(kept.id, later)
+    assert (
+        tx.measured.probing.schedules.all()
+        == [replace(kept, next_at=later)]
+        == tx.measured.probing.schedules.all(site="unl.edu")
+    )
+    assert tx.measured.probing.schedules.all(site="isu.edu") == []
+    tx.measured.probing.schedules.remove(kept.id)
+    with pytest.raises(NotFound, match="probe schedule list"):
+        tx.measured.probing.schedules.remove(kept.id)
+
+
+def test_both_sides_set_a_ceiling(tx: Transaction, clock: FakeClock) -> None:
+    ceilings = tx.measured.probing.ceilings
+    own = ceilings.put(ProbeCeiling("unl.edu", CeilingSide.SITE, 10**8, None, "adam"))
+    assert own.set_at == clock.now()
+    ours = ceilings.put(ProbeCeiling("unl.edu", CeilingSide.OPERATOR, None, 10**12, "eve"))
+    assert ceilings.of("unl.edu") == [ours, own]
+    lower = ceilings.put(replace(own, rate_bps=0))
+    assert ceilings.of("unl.edu") == [ours, lower]
+    ceilings.put(ProbeCeiling("unl.edu", CeilingSide.SITE))
+    assert ceilings.of("unl.edu") == [ours]
+    assert ceilings.of("isu.edu") == []

@@ -1,0 +1,158 @@
+"""Probes over the api: wishes with what is left out, lists, tables, ceilings and schedules."""
+
+from dataclasses import replace
+
+import pytest
+
+from downburst.domain.access import Role
+from downburst.domain.probes import ProbeState
+from downburst.domain.probes.results import DelaySpread, ProbeResult, ProbeSecond
+from downburst.domain.probes.signs import ProbesChanged
+from downburst.domain.sites import Site
+from downburst.foundation.clock import FakeClock
+from downburst.ledger import Ledger
+from kit.probes import step
+from unit.api.conftest import Asked
+
+KNEE = {"site": "unl.edu", "kind": "knee"}
+CBR = {"site": "isu.edu", "kind": "cbr", "rate_bps": 50_000_000}
+
+
+@pytest.fixture(autouse=True)
+def _sites(ledger: Ledger) -> None:
+    with ledger.transaction() as tx:
+        tx.sites.add(Site("unl.edu", access_rate_bps=1e9))
+        tx.sites.add(Site("isu.edu"))
+
+
+async def test_a_sweep_rises_to_the_sites_access_rate(hub: Asked) -> None:
+    made = await hub.ask("POST", "/v1/probes", 201, json=KNEE)
+    assert (made["state"], made["direction"], made["requested_by"]) == ("waiting", "out", "local")
+    assert len(made["steps"]) == 10
+    assert made["steps"][0] == {"rate_bps": 100_000_000, "duration_ms": 1_000}
+    assert made["steps"][-1]["rate_bps"] == 1_000_000_000
+    assert ProbesChanged() in [await hub.events.next()]
+    assert await hub.ask("GET", f"/v1/probes/{made['id']}") == made
+    lower = await hub.ask("POST", "/v1/probes", 201, json=KNEE | {"rate_bps": 10**8, "steps": 5, "seconds": 0.5})
+    assert [one["rate_bps"] for one in lower["steps"]][-1] == 10**8
+    assert {one["duration_ms"] for one in lower["steps"]} == {500}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "code", "part"),
+    [
+        (KNEE | {"site": "isu.edu"}, 400, "bad-request", "--highest 1G"),
+        ({"site": "isu.edu", "kind": "soak"}, 400, "bad-request", "--rate 100M"),
+        (CBR | {"rate_bps": 5}, 400, "bad-request", "a probe sends 64 kb/s"),
+        (CBR | {"seconds": 4_000}, 400, "bad-request", "3600 s"),
+        (CBR | {"site": "none"}, 404, "not-found", "none"),
+        (CBR | {"packet_bytes": 9_000}, 400, "bad-request", "packet_bytes"),
+    ],
+)
+async def test_an_impossible_probe_is_refused(
+    hub: Asked, wanted: dict[str, object], status: int, code: str, part: str
+) -> None:
+    assert part in (await hub.problem("POST", "/v1/probes", status, code, json=wanted))["detail"]
+    assert await hub.ask("GET", "/v1/probes") == []
+
+
+async def test_probes_are_listed_by_filters_and_page_by_page(hub: Asked, clock: FakeClock) -> None:
+    first = await hub.ask("POST", "/v1/probes", 201, json=KNEE)
+    second = await hub.ask("POST", "/v1/probes", 201, json=CBR)
+    assert await hub.ask("GET", "/v1/probes") == [second, first]
+    assert await hub.ask("GET", "/v1/probes?site=unl.edu") == [first]
+    assert await hub.ask("GET", "/v1/probes?kind=cbr&state=waiting") == [second]
+    clock.advance(3_600)
+    assert await hub.ask("GET", "/v1/probes?since=30m") == []
+    page = await hub.client.get("/v1/probes?limit=1")
+    assert page.json() == [second]
+    following = page.links["next"]["url"]
+    assert await hub.ask("GET", following) == [first]
+
+
+async def test_results_and_seconds_come_as_tables_too(hub: Asked, ledger: Ledger, clock: FakeClock) -> None:
+    made = await hub.ask("POST", "/v1/probes", 201, json=CBR)
+    with ledger.transaction() as tx:
+        probes = tx.measured.probing.probes
+        result = ProbeResult((step(50_000_000, lost=10),), 120, variation=0.01)
+        probes.save(replace(probes.one(made["id"]), state=ProbeState.DONE, result=result, ended_at=clock.now()))
+        probes.add_seconds(made["id"], [ProbeSecond(0, 10, 9, 1, 0, 0, 12_000, DelaySpread(1, 2, 3, 4), 1.5, 900)])
+    shown = await hub.ask("GET", f"/v1/probes/{made['id']}")
+    assert shown["result"]["steps"][0]["loss"] == 0.01
+    rows = (await hub.client.get("/v1/probes?format=csv")).text.splitlines()
+    assert rows[0].startswith("id,site,kind,direction,state,reason,")
+    assert rows[1].startswith(f"{made['id']},isu.edu,cbr,out,done,,")
+    assert ",50000000,50000000.0,49500000.0,1000,990,10,0.01," in rows[1]
+    (second,) = await hub.ask("GET", f"/v1/probes/{made['id']}/seconds")
+    assert second["delay_us"] == {"min": 1, "median": 2, "p99": 3, "max": 4}
+    assert await hub.ask("GET", f"/v1/probes/{made['id']}/seconds?first=1") == []
+    table = (await hub.client.get(f"/v1/probes/{made['id']}/seconds?format=csv")).text.splitlines()
+    assert table[1] == "0,10,9,1,0,0,12000,1,2,3,4,1.5,900"
+
+
+async def test_a_probe_is_asked_to_stop_once(hub: Asked, ledger: Ledger) -> None:
+    made = await hub.ask("POST", "/v1/probes", 201, json=CBR)
+    await hub.ask("DELETE", f"/v1/probes/{made['id']}")
+    with ledger.transaction() as tx:
+        assert tx.measured.probing.probes.one(made["id"]).stop_by == "local"
+    await hub.problem("DELETE", "/v1/probes/77", 404, "not-found")
+
+
+async def test_a_schedule_is_kept_until_it_is_removed(hub: Asked, clock: FakeClock) -> None:
+    wanted = CBR | {"every_h": 6, "first_hour": 22, "end_hour": 4}
+    made = await hub.ask("POST", "/v1/probe-schedules", 201, json=wanted)
+    assert (made["every_h"], made["first_hour"], made["end_hour"]) == (6, 22, 4)
+    assert made["next_at"] == clock.now().isoformat().replace("+00:00", "Z")
+    assert await hub.ask("GET", "/v1/probe-schedules?site=isu.edu") == [made]
+    assert await hub.ask("GET", "/v1/probe-schedules?site=unl.edu") == []
+    await hub.problem("POST", "/v1/probe-schedules", 400, "bad-request", json=wanted | {"end_hour": 22})
+    await hub.ask("DELETE", f"/v1/probe-schedules/{made['id']}", 204)
+    await hub.problem("DELETE", f"/v1/probe-schedules/{made['id']}", 404, "not-found")
+
+
+async def test_the_operator_and_the_site_set_ceilings_of_their_own(hub: Asked, ledger: Ledger) -> None:
+    path = "/v1/sites/unl.edu/probe-ceiling"
+    before = await hub.ask("GET", path)
+    assert (before["ceilings"], before["default_bytes_per_day"], before["used_bytes"]) == ([], 20_000_000_000, 0)
+    await hub.ask("PUT", path, json={"rate_bps": 500_000_000})
+    made = await hub.ask(
+        "POST", "/v1/access-tokens", 201, json={"name": "unl", "role": Role.SITE.value, "site": "unl.edu"}
+    )
+    own = {"Authorization": f"Bearer {made['token']}"}
+    found = await hub.ask("PUT", path, json={"bytes_per_day": 10**9}, headers=own)
+    sides = [(one["side"], one["rate_bps"], one["bytes_per_day"], one["set_by"]) for one in found["ceilings"]]
+    assert sides == [("operator", 500_000_000, None, "local"), ("site", None, 10**9, "token 1 (unl)")]
+    await hub.problem("PUT", "/v1/sites/isu.edu/probe-ceiling", 403, "refused", json={}, headers=own)
+    listed = await hub.ask("PUT", path, json={})
+    assert [one["side"] for one in listed["ceilings"]] == ["site"], "nothing given: no ceiling"
+
+
+async def test_a_sites_administrator_sees_the_sites_own_probes(hub: Asked) -> None:
+    mine = await hub.ask("POST", "/v1/probes", 201, json=KNEE)
+    other = await hub.ask("POST", "/v1/probes", 201, json=CBR)
+    made = await hub.ask(
+        "POST", "/v1/access-tokens", 201, json={"name": "unl", "role": Role.SITE.value, "site": "unl.edu"}
+    )
+    own = {"Authorization": f"Bearer {made['token']}"}
+    assert await hub.ask("GET", "/v1/probes", headers=own) == [mine]
+    assert await hub.ask("GET", f"/v1/probes/{mine['id']}", headers=own) == mine
+    await hub.problem("GET", f"/v1/probes/{other['id']}", 404, "not-found", headers=own)
+    await hub.problem("GET", f"/v1/probes/{other['id']}/seconds", 404, "not-found", headers=own)
+    await hub.problem("POST", "/v1/probes", 403, "refused", json=KNEE, headers=own)
+
+
+async def test_prometheus_gets_running_probes_and_the_last_knees(
+    hub: Asked, ledger: Ledger, clock: FakeClock
+) -> None:
+    runs = await hub.ask("POST", "/v1/probes", 201, json=CBR)
+    swept = await hub.ask("POST", "/v1/probes", 201, json=KNEE)
+    with ledger.transaction() as tx:
+        probes = tx.measured.probing.probes
+        probes.save(replace(probes.one(runs["id"]), state=ProbeState.RUNNING))
+        result = ProbeResult((step(10**9),), knee_bps=8e8)
+        probes.save(replace(probes.one(swept["id"]), state=ProbeState.DONE, result=result, ended_at=clock.now()))
+    text = (await hub.client.get("/metrics")).text
+    assert "downburst_path_probes_running 1" in text
+    assert 'downburst_path_knee_bytes_per_second{site="unl.edu",direction="out"} 100000000' in text
+    clock.advance(15 * 86_400)
+    assert "downburst_path_knee_bytes_per_second{" not in (await hub.client.get("/metrics")).text
