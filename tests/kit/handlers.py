@@ -19,6 +19,7 @@ PRODUCT = (
     "services/downburst_circuits",
     "services/downburst_ingest",
     "services/downburst_latency",
+    "services/downburst_measurements",
     "workers/downburst_worker",
 )
 

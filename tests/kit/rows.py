@@ -10,6 +10,7 @@ from downburst.domain.access import AccessRequest, AccessToken, Caller, LinkKind
 from downburst.domain.alarms import Receiver, ReceiverKind, Silence
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
 from downburst.domain.feeds import Feed
+from downburst.domain.measurements import Figure, Measurement, TestPoint, Unit
 from downburst.domain.ordering import DemandOrder, Offer, OrderStep, OrderTimes, Provider
 from downburst.domain.receipts import Batch, ProductException
 from downburst.domain.relays import Relay, Segment, Tunnel
@@ -222,6 +223,17 @@ ROWS: Mapping[str, Rows] = {
     "TCP_PROFILES": Rows(
         tables.tcp_profiles.tcp_profiles,
         lambda tx, n: tx.fleet.tcp_profiles.put(TcpProfile(f"p-{n}", f"192.0.2.{n}/32", knobs=TcpKnobs("bbr"))),
+    ),
+    "TEST_POINTS": Rows(
+        tables.measurements.test_points,
+        lambda tx, n: tx.measured.points.add(TestPoint(f"point-{n}", (f"192.0.2.{n}",)), f"{n:064}"),
+    ),
+    "MEASUREMENTS_OF_POINT": Rows(
+        tables.measurements.measurements,
+        lambda tx, n: tx.measured.measurements.add(
+            Measurement("unl", SOME_TIME, "latency", "a", "b", f"run-{n}", Figure(1.0, Unit.MICROSECONDS))
+        ),
+        lambda tx: tx.measured.points.add(TestPoint("unl", ("ps.unl.edu",)), "0" * 64),
     ),
     "RELAYS": Rows(
         tables.relays.relays, lambda tx, n: tx.fleet.relays.put(Relay(f"relay-{n}", "relay.example.edu:7379"))

@@ -89,6 +89,7 @@ COMMANDS = {
     "tracer": "sites.tracer:tracer",
     "tcp-profiles": "sites.tcp_profiles:app",
     "relays": "sites.relays:app",
+    "measurements": "sites.measurements:app",
     "deliveries": "feeds.deliveries:deliveries",
     "alarms": "hub.alarms:app",
     "objectives": "hub.objectives:app",

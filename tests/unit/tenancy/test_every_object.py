@@ -373,6 +373,8 @@ SAMPLES: dict[tuple[str, str], Any] = {
         "json": {"site": it.site, "organisation": "x", "contact": "x@x", "feeds": [it.feed]}
     },
     ("POST", "/v1/access-requests/state"): lambda _: {"json": {"secret": "dbq_wrong"}},
+    ("POST", "/v1/measurements/archive/{token}"): lambda _: {"json": {}},
+    ("PUT", "/v1/measurements/archive/{token}"): lambda _: {"json": {}},
     ("POST", "/v1/feeds/{feed}/pattern-test"): lambda _: {"json": {"pattern": SECRET, "hours": 24}},
     ("PUT", "/v1/sites/{site}/endpoint"): lambda _: {"json": {"organisation": "changed"}},
     ("POST", "/v1/sites/{site}/silences"): lambda _: {"json": {"minutes": 5}},

@@ -202,6 +202,7 @@ SELF_NUMBERING = frozenset(
         "faults",
         "ldm_accepts",
         "legs",
+        "measurements",
         "nsi_correlations",
         "nsi_replies",
         "relay_log",
