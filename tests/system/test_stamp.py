@@ -1,5 +1,6 @@
 """Our sender against our reflector: on loopback, and over a path whose two directions differ."""
 
+import json
 import socket
 import subprocess
 from functools import partial
@@ -9,8 +10,10 @@ import pytest
 
 from kit.capabilities import needs
 from kit.namespaces import Lab
+from kit.patience import wait_for
 from kit.programs import built
 from kit.stamp import reflector, sent
+from kit.whole_hub import WholeHub
 from kit.wire import Lane, Wire
 
 pytestmark = pytest.mark.system
@@ -88,6 +91,37 @@ def test_no_answer_is_larger_than_what_was_asked() -> None:
         for octets in (bytes(41), bytes(44), bytes(1400)):
             asker.send(octets)
             assert len(asker.recv(65_536)) == len(octets)
+
+
+def test_hub_and_site_answer_where_their_operators_want_it(tmp_path: Path) -> None:
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as two,
+    ):
+        for taken in (one, two):
+            taken.bind(("127.0.0.1", 0))
+        at_hub, at_site = (f"127.0.0.1:{taken.getsockname()[1]}" for taken in (one, two))
+    hub = WholeHub(tmp_path / "hub", top=f'stamp_listen = "{at_hub}"').start()
+    hub.ask("POST", "/v1/sites", json={"site": "unl.edu"})
+    token = tmp_path / "token"
+    token.write_text(hub.ask("POST", "/v1/sites/unl.edu/tokens")["token"])
+    argv = [built("downburst-node"), "receive", "--hub", hub.sites, "--token-file", token, "--dir", tmp_path / "site"]
+    with subprocess.Popen([*map(str, argv), "--stamp-listen", at_site]) as site:
+        try:
+            for address in (at_hub, at_site):
+                answers = partial(_answered, address)
+                assert wait_for(f"answers at {address}", answers, 60) == 3
+        finally:
+            site.terminate()
+    assert hub.stop() == 0
+
+
+def _answered(address: str) -> int:
+    """The answers to three requests."""
+    argv = [str(built("downburst-node")), "stamp", "send", "--to", address, "--json", "--count", "3"]
+    done = subprocess.run([*argv, "--wait-ms", "300"], capture_output=True, text=True, timeout=60, check=False)
+    answered: int = json.loads(done.stdout)["answered"]
+    return answered
 
 
 @pytest.mark.root
