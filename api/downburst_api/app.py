@@ -21,6 +21,7 @@ from downburst_api.http import dashboard, openapi
 from downburst_api.latency import histogram, volume
 from downburst_api.latency import routes as latency
 from downburst_api.ldm import routes as ldm
+from downburst_api.measurements import routes as measurements
 from downburst_api.metrics import scrape
 from downburst_api.ordering import routes as ordering
 from downburst_api.overview import document, stream
@@ -95,6 +96,7 @@ MODULES = (
     relays,
     tcp_profiles,
     probes,
+    measurements,
     plans,
     latency,
     histogram,

@@ -31,6 +31,7 @@ from downburst_contract import (
     upstreams,
 )
 from downburst_contract.desk import calendar
+from downburst_contract.measuring import measurements
 from downburst_contract.paths import probes
 
 
@@ -640,6 +641,28 @@ def change_source(source: str, body: ldm.LdmSourceNew) -> Call[ldm.LdmSource]:
     return Call("PUT", path_of("v1", "ldm", "sources", source), ldm.LdmSource, body=body)
 
 
+def list_measurements(
+    *, point: str | None = None, cursor: str | None = None, limit: int | None = None
+) -> Call[list[measurements.PathMeasurement]]:
+    """Measurements of all test points, newest first, with those that were refused."""
+    return Call(
+        "GET",
+        path_of("v1", "measurements"),
+        list[measurements.PathMeasurement],
+        query={"point": point, "cursor": cursor, "limit": limit},
+    )
+
+
+def archive_measurement(token: str) -> Call[measurements.Archived]:
+    """Takes a result from pScheduler's HTTP archiver; the token names the test point. Up to 1 MiB."""
+    return Call("POST", path_of("v1", "measurements", "archive", token), measurements.Archived)
+
+
+def archive_measurement_again(token: str) -> Call[measurements.Archived]:
+    """The same for an archiver with `op` `put`; a run that is stored already stays as it is."""
+    return Call("PUT", path_of("v1", "measurements", "archive", token), measurements.Archived)
+
+
 def list_objectives(
     *, site: str | None = None, feed: str | None = None, cursor: str | None = None, limit: int | None = None
 ) -> Call[list[alarms.Objective]]:
@@ -989,6 +1012,18 @@ def register_endpoint(site: str, body: sites.EndpointChange) -> Call[sites.Site]
     return Call("PUT", path_of("v1", "sites", site, "endpoint"), sites.Site, body=body)
 
 
+def list_site_measurements(
+    site: str, *, cursor: str | None = None, limit: int | None = None
+) -> Call[list[measurements.PathMeasurement]]:
+    """Measurements with an end at a site, newest first: an end is at the site whose test point has its address."""
+    return Call(
+        "GET",
+        path_of("v1", "sites", site, "measurements"),
+        list[measurements.PathMeasurement],
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
 def show_path(site: str) -> Call[sites.Path]:
     """Facts about the path to a site: measured, tested and reserved."""
     return Call("GET", path_of("v1", "sites", site, "path"), sites.Path)
@@ -1137,6 +1172,21 @@ def book_test(body: topology.WantedTest) -> Call[topology.BookingAnswered]:
 def release_test(number: int) -> Call[None]:
     """Ends a booking before its time, as the test is over."""
     return Call("DELETE", path_of("v1", "test-bookings", number), None)
+
+
+def list_test_points() -> Call[list[measurements.TestPoint]]:
+    """All test points, by name; their tokens are not kept."""
+    return Call("GET", path_of("v1", "test-points"), list[measurements.TestPoint])
+
+
+def add_test_point(body: measurements.TestPointWanted) -> Call[measurements.AddedTestPoint]:
+    """Adds a test point; the answer has its token, which is shown this once."""
+    return Call("POST", path_of("v1", "test-points"), measurements.AddedTestPoint, body=body)
+
+
+def remove_test_point(point: str) -> Call[None]:
+    """Removes a test point with its measurements; its token is no longer taken."""
+    return Call("DELETE", path_of("v1", "test-points", point), None)
 
 
 def show_topology() -> Call[topology.Topology]:

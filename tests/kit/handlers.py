@@ -20,6 +20,7 @@ PRODUCT = (
     "services/downburst_ingest",
     "services/downburst_latency",
     "services/downburst_probes",
+    "services/downburst_measurements",
     "workers/downburst_worker",
 )
 

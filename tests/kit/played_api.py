@@ -110,6 +110,7 @@ async def played(
         await _ordering(play, ledger, clock)
         await _access(play, ledger)
         await _look(play)
+        await _measurements(play, clock)
         await _end(play)
     return play.answers
 
@@ -446,6 +447,21 @@ async def _look(play: Played) -> None:
     await ask("GET", "/v1/users/{user}", user="anna")
 
 
+async def _measurements(play: Played, clock: FakeClock) -> None:
+    ask = play.ask
+    point = {"point": "unl", "addresses": ["ps.unl.edu", "192.0.2.7"], "site": "unl.edu"}
+    token = (await ask("POST", "/v1/test-points", body=point))["token"]
+    body = json.loads((GOLDEN / "pscheduler" / "latency.json").read_text())
+    body["schedule"]["start"] = clock.now().isoformat()
+    await ask("POST", "/v1/measurements/archive/{token}", token=token, body=body)
+    failed = body | {"id": "2", "result": {"succeeded": False, "error": "no route"}}
+    await ask("PUT", "/v1/measurements/archive/{token}", token=token, body=failed)
+    await ask("GET", "/v1/test-points")
+    await ask("GET", "/v1/measurements")
+    await ask("GET", "/v1/sites/{site}/measurements", site="unl.edu")
+    await ask("DELETE", "/v1/test-points/{point}", point="unl")
+
+
 async def _end(play: Played) -> None:
     ask = play.ask
     await ask("DELETE", "/v1/resends/{resend}", resend=1)
@@ -540,6 +556,7 @@ LISTS = (
     *("/v1/tcp-profiles", "/v1/relays"),
     *("/v1/users", "/v1/access-tokens", "/v1/access-requests", "/v1/audit", "/v1/deliveries"),
 )
+GOLDEN = Path(__file__).parents[1] / "golden"
 PAGED = ("/v1/feeds", "/v1/sites", "/v1/subscriptions", "/v1/latency", "/v1/deliveries", "/v1/audit")
 LIFETIME = timedelta(days=30)
 

@@ -10,6 +10,7 @@ from downburst.domain.access import AccessRequest, AccessToken, Caller, LinkKind
 from downburst.domain.alarms import Receiver, ReceiverKind, Silence
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
 from downburst.domain.feeds import Feed
+from downburst.domain.measurements import Figure, Measurement, TestPoint, Unit
 from downburst.domain.ordering import DemandOrder, Offer, OrderStep, OrderTimes, Provider
 from downburst.domain.probes import ProbeSchedule, ProbeState
 from downburst.domain.receipts import Batch, ProductException
@@ -237,6 +238,17 @@ ROWS: Mapping[str, Rows] = {
         tables.probes.probe_schedules,
         lambda tx, _: tx.measured.probing.schedules.add(ProbeSchedule(0, probe_wish(site_of(0)), 24, SOME_TIME)),
         _sites,
+    ),
+    "TEST_POINTS": Rows(
+        tables.measurements.test_points,
+        lambda tx, n: tx.measured.points.add(TestPoint(f"point-{n}", (f"192.0.2.{n}",)), f"{n:064}"),
+    ),
+    "MEASUREMENTS_OF_POINT": Rows(
+        tables.measurements.measurements,
+        lambda tx, n: tx.measured.measurements.add(
+            Measurement("unl", SOME_TIME, "latency", "a", "b", f"run-{n}", Figure(1.0, Unit.MICROSECONDS))
+        ),
+        lambda tx: tx.measured.points.add(TestPoint("unl", ("ps.unl.edu",)), "0" * 64),
     ),
     "RELAYS": Rows(
         tables.relays.relays, lambda tx, n: tx.fleet.relays.put(Relay(f"relay-{n}", "relay.example.edu:7379"))

@@ -75,6 +75,8 @@ OPERATE = Rule(Scope.OPERATE)
 ADMIN = Rule(Scope.ADMIN)
 SITE_READS = Rule(Scope.DETAILS, Own.PATH, objects=(Object.SITE,))
 SITE_CHANGES = Rule(Scope.OPERATE, Own.PATH, objects=(Object.SITE,))
+ARCHIVE = Rule(None, objects=(), holds=Holds.UPLOAD)
+"""The token in the path admits; the body is read once the token is known."""
 SITE_ITEM = Rule(Scope.OPERATE, Own.PATH, objects=(Object.SITE, Object.ITEM))
 PROBES = Rule(Scope.DETAILS, Own.QUERY, objects=(Object.SITE,))
 PROBE = Rule(Scope.DETAILS, Own.QUERY, objects=(Object.SITE, Object.ITEM))
@@ -186,6 +188,13 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("POST", "/v1/ldm/accepts"): OPERATE,
     ("DELETE", "/v1/ldm/accepts/{number}"): OPERATE,
     ("GET", "/v1/ldm/peers"): DETAILS,
+    ("GET", "/v1/test-points"): DETAILS,
+    ("POST", "/v1/test-points"): OPERATE,
+    ("DELETE", "/v1/test-points/{point}"): OPERATE,
+    ("GET", "/v1/measurements"): DETAILS,
+    ("GET", "/v1/sites/{site}/measurements"): SITE_READS,
+    ("POST", "/v1/measurements/archive/{token}"): ARCHIVE,
+    ("PUT", "/v1/measurements/archive/{token}"): ARCHIVE,
     ("GET", "/v1/tcp-profiles"): DETAILS,
     ("GET", "/v1/tcp-profiles/{profile}"): DETAILS,
     ("PUT", "/v1/tcp-profiles/{profile}"): OPERATE,

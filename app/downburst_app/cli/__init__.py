@@ -90,6 +90,7 @@ COMMANDS = {
     "tcp-profiles": "sites.tcp_profiles:app",
     "relays": "sites.relays:app",
     "probe": "probes.probe:app",
+    "measurements": "sites.measurements:app",
     "deliveries": "feeds.deliveries:deliveries",
     "alarms": "hub.alarms:app",
     "objectives": "hub.objectives:app",

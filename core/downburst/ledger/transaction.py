@@ -17,6 +17,8 @@ from downburst.ledger.repositories.journal import Faults, Traffic
 from downburst.ledger.repositories.latency.history import Latency
 from downburst.ledger.repositories.ldm import LdmAccepts, LdmSources
 from downburst.ledger.repositories.log_heads import LogHeads
+from downburst.ledger.repositories.measuring.points import TestPoints
+from downburst.ledger.repositories.measuring.results import Measurements
 from downburst.ledger.repositories.ordering.connections import Connections
 from downburst.ledger.repositories.ordering.offers import Offers
 from downburst.ledger.repositories.ordering.orders import DemandOrders
@@ -137,7 +139,7 @@ class Probing:
 
 
 class Measured:
-    """Reports of nodes."""
+    """Reports of nodes, and results of other measuring systems."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.latency = Latency(connection)
@@ -150,3 +152,5 @@ class Measured:
         self.log_heads = LogHeads(connection, clock)
         self.partitions = Partitions(connection)
         self.probing = Probing(connection, clock)
+        self.points = TestPoints(connection, clock)
+        self.measurements = Measurements(connection)

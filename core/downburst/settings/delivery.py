@@ -21,6 +21,11 @@ class DeliverySettings(BaseModel):
         description="Congestion control of the connections with sites, such as bbr; none: the system's. "
         "The kernel must have it.",
     )
+    stamp_listen: str | None = Field(
+        default=None,
+        description="Address at which the hub's node answers STAMP requests (RFC 8762), such as 0.0.0.0:862; none: "
+        "nowhere. At most 100 a second from one source, and no answer is larger than its request.",
+    )
     data_connections: int = Field(
         default=16,
         ge=0,

@@ -4,6 +4,7 @@ Sources, strongest first: the command line, the environment (`DOWNBURST_DATA_DIR
 `DOWNBURST_MULTICAST__RATE_BPS`), the settings file (TOML, the same names), the defaults below.
 """
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
 
@@ -46,6 +47,13 @@ class Settings(ProcessSettings, DeliverySettings, RecordSettings, BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     sender: SenderSettings = SenderSettings()
     fleet: FleetSettings = FleetSettings()
+
+    @field_validator("stamp_listen")
+    @classmethod
+    def _is_plain_address(cls, address: str | None) -> str | None:
+        if address is not None:
+            ip_address(split_address(address)[0])
+        return address
 
     @field_validator("kafka")
     @classmethod

@@ -75,6 +75,17 @@ export interface ActionFailed {
   others: number[]
 }
 
+/** A test point with its token, which is shown this once. */
+export interface AddedTestPoint {
+  point: string
+  addresses: string[]
+  site: string | null
+  created_at: string | null
+  token: string
+  /** The path to which its archiver posts results. */
+  archive_path: string
+}
+
 /** A condition from its first look to its end, and the silence that stops notifications, if any. */
 export interface Alarm {
   alarm: number
@@ -121,6 +132,13 @@ export interface AppliedProfile {
 export interface Approval {
   allow?: string[] | null
   answer?: string
+}
+
+/** The fate of a result: a refused one is kept with the reason. */
+export interface Archived {
+  taken: boolean
+  /** The reason for which there is no figure; empty if there is one. */
+  reason: string
 }
 
 /** What came into a feed in one step. */
@@ -1558,6 +1576,19 @@ export interface PathFacts {
   tcp_profile: AppliedProfile | null
 }
 
+/** The figure of a result. */
+export interface PathFigure {
+  /** The median of delays, the mean of round trips or of a rate. */
+  value: number
+  unit: Unit
+  /** The most that the figure is wrong, in its unit; null: not known. */
+  error: number | null
+  lost_share: number | null
+  more: Record<string, number>
+  /** A sentence where the figure is not to be taken as it stands. */
+  note: string
+}
+
 /** The latency of a feed to a site by a transport. */
 export interface PathLatency {
   feed: string
@@ -1571,6 +1602,26 @@ export interface PathLatency {
   count: number
   negative: number
   bound: number | null
+}
+
+/** One result of a test point. */
+export interface PathMeasurement {
+  number: number
+  point: string
+  /** The start of the run. */
+  at: string
+  /** The type of the test by pScheduler's names: latency, latencybg, rtt, throughput. */
+  kind: string
+  /** The host from which packets went; empty: the result does not name it. */
+  source: string
+  destination: string
+  source_site: string | null
+  destination_site: string | null
+  /** The name of the run at the test point. */
+  run: string
+  figure: PathFigure | null
+  /** The reason for which there is no figure; empty if there is one. */
+  refused: string
 }
 
 /** The measure of paths; of equal ones, the one with fewer hops comes first. */
@@ -2717,6 +2768,23 @@ export interface TcpTrial {
   sender: string
 }
 
+/** A test point. */
+export interface TestPoint {
+  point: string
+  addresses: string[]
+  site: string | null
+  created_at: string | null
+}
+
+/** A perfSONAR host whose results this hub takes. */
+export interface TestPointWanted {
+  point: string
+  /** The names and addresses under which the host stands in results. */
+  addresses: string[]
+  /** The site at which it stands; null: none, as at the hub. */
+  site?: string | null
+}
+
 /** What comes in and goes out. */
 export interface Throughput {
   in_bps: number
@@ -2904,6 +2972,9 @@ export interface TreeUpstream {
 
 /** The steps of a trial. */
 export type TrialStep = 'began' | 'kept' | 'not-better' | 'taken-back'
+
+/** The unit of a figure. */
+export type Unit = 'us' | 'bps'
 
 /** An upstream, without its token. */
 export interface Upstream {

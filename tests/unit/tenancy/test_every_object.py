@@ -381,6 +381,8 @@ SAMPLES: dict[tuple[str, str], Any] = {
         "json": {"site": it.site, "organisation": "x", "contact": "x@x", "feeds": [it.feed]}
     },
     ("POST", "/v1/access-requests/state"): lambda _: {"json": {"secret": "dbq_wrong"}},
+    ("POST", "/v1/measurements/archive/{token}"): lambda _: {"json": {}},
+    ("PUT", "/v1/measurements/archive/{token}"): lambda _: {"json": {}},
     ("POST", "/v1/feeds/{feed}/pattern-test"): lambda _: {"json": {"pattern": SECRET, "hours": 24}},
     ("PUT", "/v1/sites/{site}/endpoint"): lambda _: {"json": {"organisation": "changed"}},
     ("PUT", "/v1/sites/{site}/probe-ceiling"): lambda _: {"json": {"rate_bps": 7}},

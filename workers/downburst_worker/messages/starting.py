@@ -22,6 +22,7 @@ def start_job(settings: Settings, *, sends: bool) -> Line:
         "batch_dir": str(settings.batch_dir),
         "batch_seconds": settings.batch_seconds,
         "tcp_congestion": settings.tcp_congestion,
+        "stamp_listen": settings.stamp_listen,
         "data_connections": settings.data_connections,
         "receipt_hours": settings.receipt_hours,
         "receipt_bytes": settings.receipt_bytes,

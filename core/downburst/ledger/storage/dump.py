@@ -203,6 +203,7 @@ SELF_NUMBERING = frozenset(
         "faults",
         "ldm_accepts",
         "legs",
+        "measurements",
         "nsi_correlations",
         "nsi_replies",
         "probe_schedules",

@@ -98,6 +98,7 @@ GROWTH: Mapping[str, Growth] = {
         (limits.LINKS_OF_USER, Kept("kept for a week at most; an invitation replaces the one before")),
     ),
     "login_sessions": Growth("users", (limits.SESSIONS_OF_USER, Kept("kept for", "access.session_hours"))),
+    "measurements": Growth("test points, by what they archive", (limits.MEASUREMENTS_OF_POINT,)),
     "node_clocks": Growth("the hub's nodes", (Unique(("name",), "node"),)),
     "nsi_connections": Growth(
         "requesters of other networks", (limits.NSI_CONNECTIONS_OF_SUBJECT, limits.NSI_CONNECTIONS, limits.NSI_ENDED)
@@ -131,6 +132,7 @@ GROWTH: Mapping[str, Growth] = {
     "sites": Growth("operators", (limits.SITES,)),
     "subscriptions": Growth("sites and operators", (limits.SUBSCRIPTIONS_OF_SITE,)),
     "tcp_profiles": Growth("operators", (limits.TCP_PROFILES,)),
+    "test_points": Growth("operators", (limits.TEST_POINTS,)),
     "tokens": Growth(
         "sites and operators", (limits.PENDING_TOKENS_OF_SITE, limits.PENDING_TOKENS, limits.ENDED_TOKENS_OF_SITE)
     ),

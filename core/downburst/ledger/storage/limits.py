@@ -325,6 +325,21 @@ TCP_PROFILES = RowLimit(
     "remove one first: downburst tcp-profiles list shows them",
     "a node reads no more; each connection is compared with all",
 )
+TEST_POINTS = RowLimit(
+    "test-points",
+    200,
+    "test points",
+    "hub",
+    "remove one first: downburst measurements points list shows them",
+    "one for each campus of a large network",
+)
+MEASUREMENTS_OF_POINT = Newest(
+    "measurements-of-point",
+    5_000,
+    "measurements",
+    "test point",
+    "a result every five minutes for 17 days",
+)
 RELAYS = RowLimit(
     "relays",
     200,

@@ -1,12 +1,16 @@
 //! The host's clocks. All other code takes the time, or a [`Clock`], as an argument.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 // Reading clocks is the purpose of this crate; for tests, a thread steps one.
 #![allow(clippy::disallowed_methods)]
+
+mod kernel;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use downburst_model::{Micros, Now, WallMicros};
+
+pub use kernel::KernelStanding;
 
 /// Reads the host's two clocks together.
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +40,23 @@ impl Clock {
     /// The wall clock.
     pub fn wall(&self) -> WallMicros {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        WallMicros(
-            i64::try_from(since_epoch.as_micros())
-                .unwrap_or(i64::MAX)
-                .saturating_add(self.wall_shift_us)
-                .saturating_add(STEP_US.load(Ordering::Relaxed)),
-        )
+        WallMicros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX).saturating_add(self.shift_us()))
+    }
+
+    /// The wall clock in nanoseconds since the Unix epoch.
+    pub fn wall_nanos(&self) -> i64 {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.kernel_nanos(i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX))
+    }
+
+    /// This clock at a moment that the kernel stamped with the host's, in nanoseconds since the Unix epoch.
+    pub fn kernel_nanos(&self, stamped: i64) -> i64 {
+        stamped.saturating_add(self.shift_us().saturating_mul(1_000))
+    }
+
+    /// 0 outside tests.
+    fn shift_us(&self) -> i64 {
+        self.wall_shift_us.saturating_add(STEP_US.load(Ordering::Relaxed))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `downburst-node`: the data plane of a hub, or a whole receiving site.
 #![forbid(unsafe_code)]
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use downburst_node::site::{Ending, FileMode, HostUse, HubChoice, Reading, Receiv
 use downburst_node::tracer::{self, TracerArguments};
 use downburst_pqact::SiteArguments;
 use downburst_pqact::tools::{ActionsTool, ScourArguments};
+use downburst_stamp_host::StampTool;
 use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
 
@@ -69,6 +71,9 @@ enum Role {
     /// Show this host's abilities for circuits.
     #[command(subcommand)]
     Circuits(CircuitTool),
+    /// Measure a path by STAMP (RFC 8762), or answer those who do.
+    #[command(subcommand)]
+    Stamp(StampTool),
 }
 
 #[derive(clap::Args)]
@@ -103,6 +108,10 @@ struct ReceiveArguments {
     /// this site has no limit of its own.
     #[arg(long, value_name = "MBPS")]
     probes_max_mbps: Option<u32>,
+    /// Answer STAMP requests (RFC 8762) at this address while the site runs: at most 100 a second from one source, and
+    /// never with more octets than came. Off without this option.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    stamp_listen: Option<SocketAddr>,
     /// Shifts this site's wall clock by this number of microseconds, to test the clock comparison.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     shift_clock_us: i64,
@@ -268,6 +277,7 @@ fn main() -> ExitCode {
         Role::SiteControl(arguments) => site_control(arguments),
         Role::Hub => drive(hub_runtime(), hub()),
         Role::Tracer(arguments) => drive(site_runtime(), tracer::run(arguments)),
+        Role::Stamp(tool) => drive(site_runtime(), downburst_stamp_host::run(tool)),
         Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
         Role::Ldm(tool) => downburst_ldm_gateway::tools::run(&tool),
         Role::Patterns => downburst_node::patterns::run(),
@@ -483,6 +493,7 @@ impl ReceiveArguments {
                 circuits: self.circuits,
                 probes_most_bps: self.probes_max_mbps.map(bits_per_second),
                 counters: !self.no_counters,
+                stamp_listen: self.stamp_listen,
             },
             wall_shift_us: self.shift_clock_us,
             session_versions: self.session_versions,

@@ -9,6 +9,7 @@ pub(super) mod session_socket;
 
 use std::net::SocketAddr;
 
+use downburst_stamp_host::Reflecting;
 use tokio_rustls::TlsAcceptor;
 
 /// The hub's entrance for sites.
@@ -18,4 +19,6 @@ pub(super) struct Entrance {
     pub(super) acceptor: TlsAcceptor,
     /// Fingerprint of this hub's own authority.
     pub(super) ca_sha256: String,
+    /// Answers STAMP requests while the hub runs, if the operator wants it.
+    pub(super) _reflecting: Option<Reflecting>,
 }

@@ -1,4 +1,5 @@
 //! The fields of jobs.
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use downburst_model::{SiteName, WallMicros};
@@ -15,9 +16,9 @@ pub(crate) struct Start {
     pub(crate) listen: Vec<String>,
     /// The host that counts as the origin of products without one.
     pub(crate) origin: String,
-    /// The address of the interface for multicast legs.
-    #[serde(default)]
-    pub(crate) multicast_interface: String,
+    /// The use of this host's network beside the addresses for sites.
+    #[serde(flatten)]
+    pub(crate) network: Box<NetworkLine>,
     /// The directory of batch files.
     pub(crate) batch_dir: PathBuf,
     /// The interval between batch files.
@@ -56,6 +57,17 @@ impl Start {
     pub(crate) fn own_address(&self) -> &str {
         self.sender.as_ref().map_or("", |sender| &sender.address)
     }
+}
+
+/// The use of this host's network beside the addresses for sites.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct NetworkLine {
+    /// The address of the interface for multicast legs.
+    #[serde(default)]
+    pub(crate) multicast_interface: String,
+    /// The address at which STAMP requests are answered; absent: nowhere.
+    #[serde(default)]
+    pub(crate) stamp_listen: Option<SocketAddr>,
 }
 
 /// The records kept beside the logs.

@@ -22,8 +22,11 @@ mod spool;
 mod state;
 mod store;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use downburst_stamp_host::Reflecting;
 
 use crate::clock::Clock;
 use crate::scrub::Scrub;
@@ -84,6 +87,8 @@ pub struct HostUse {
     pub probes_most_bps: Option<u64>,
     /// Whether the counters of this host are recorded.
     pub counters: bool,
+    /// The address at which STAMP requests are answered; `None`: nowhere.
+    pub stamp_listen: Option<SocketAddr>,
 }
 
 /// A configured hub of a site.
@@ -101,6 +106,11 @@ pub async fn run(receive: Receive) -> Ending {
     if let Err(sentence) = prepare(&receive.directory) {
         return Ending::BadUse(sentence);
     }
+    let listen = receive.host.stamp_listen;
+    let _reflecting = match listen.map(|at| Reflecting::start(Reflecting::modest(at, clock))).transpose() {
+        Ok(reflecting) => reflecting,
+        Err(sentence) => return Ending::BadUse(sentence),
+    };
     match hubs::Hubs::open(&receive, clock) {
         Ok(hubs) => hubs.run().await,
         Err(sentence) => Ending::BadUse(sentence),

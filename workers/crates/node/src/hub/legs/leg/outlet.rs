@@ -28,7 +28,8 @@ impl LegOutlet {
             let way = Way::Relay(RelayOutlet::new(line.leg, line.rate_bps));
             return Ok(Self { way, failed: false });
         }
-        let own = if line.interface.is_empty() { &hub.start.multicast_interface } else { &line.interface };
+        let own =
+            if line.interface.is_empty() { &hub.start.network.multicast_interface } else { &line.interface };
         let outlet = Outlet { interface: own.clone(), hops: line.hops, offload: line.offload };
         let socket = GroupSender::open(group, &outlet).map_err(|error| {
             let sentence = format!(

@@ -5,7 +5,7 @@ from alembic import op
 
 from downburst.ledger.migrations.columns import NUMBER, of, optional, required
 
-revision = "0011"
+revision = "0010"
 down_revision = "0009"
 branch_labels = None
 depends_on = None

@@ -1,0 +1,1 @@
+"""Shapes of measurements by other systems."""

@@ -1,0 +1,1 @@
+"""Queries about measurements by other systems."""
