@@ -55,9 +55,9 @@ def hub_text(standing: Standing, disk: Disk) -> Iterator[str]:
 
 def host_clock_text(clock: HostClock | None) -> Iterator[str]:
     """This machine's clock; nothing if its state can't be read."""
-    known = [] if clock is None else [((clock.source.value,), clock)]
-    yield text_of(catalogue.HOST_CLOCK_ERROR, ((source, one.error_us / 1e6) for source, one in known))
-    yield text_of(catalogue.HOST_CLOCK_SYNCHRONISED, ((source, one.synchronised) for source, one in known))
+    known = [] if clock is None else [clock]
+    yield text_of(catalogue.HOST_CLOCK_ERROR, (((), one.error_us / 1e6) for one in known))
+    yield text_of(catalogue.HOST_CLOCK_SYNCHRONISED, (((), one.synchronised) for one in known))
 
 
 def traffic_text(

@@ -141,10 +141,9 @@ HOST_CLOCK_ERROR = _gauge(
     "downburst_host_clock_error_bound_seconds",
     "seconds",
     "The largest error of this machine's clock by its daemon or the kernel: root dispersion and half the root delay",
-    "source",
 )
 HOST_CLOCK_SYNCHRONISED = _gauge(
-    "downburst_host_clock_synchronised", "", "1 while this machine's clock follows a reference", "source"
+    "downburst_host_clock_synchronised", "", "1 while this machine's clock follows a reference"
 )
 CLOCK_OFFSET = _gauge(
     "downburst_clock_offset_seconds", "seconds", "A connected site's clock less the hub's", "site", "sites"

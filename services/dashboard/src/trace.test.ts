@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { address, asked, bar, inOrder, longest_ms, size, whole_ms, type Delivery, type DeliveryState, type Stage } from './trace'
+import { address, asked, bar, inOrder, longest_ms, size, whole_ms } from './trace'
+import type { Delivery, DeliveryState, Stage } from './trace'
 
 function delivery(site: string, state: DeliveryState, ms: number | null = null): Delivery {
   const timing = { distribution_ms: ms, end_to_end_ms: null, bound_ms: null, certainty: null, slow: null, stages: [] }

@@ -57,8 +57,8 @@ export function longest_ms(deliveries: Delivery[]): number {
 }
 
 /**
- * The stages as parts of a bar, in per cent of `scale_ms`, so that bars of one product can be compared. A negative stage
- * is named, but has no length.
+ * The stages as parts of a bar, in per cent of `scale_ms`, so that bars of one product can be compared. A negative
+ * stage is named, but has no length.
  */
 export function bar(stages: Stage[], scale_ms: number): Part[] {
   return known(stages).map(({ stage, ms, bound_ms }) => {
