@@ -39,7 +39,7 @@ tools() {
     openssl_headers || optional_packages no-headers-of-openssl=libssl-dev
     optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
     optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium \
-        mkfs.xfs=xfsprogs
+        mkfs.xfs=xfsprogs chronyc=chrony
     postgresql
     unpacked_prometheus
 }

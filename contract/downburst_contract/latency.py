@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from downburst.domain.latency import LatencyKind
+from downburst.domain.latency import Certainty, LatencyKind
 from downburst.domain.plans import Transport
 from downburst_contract.base import Answer, OffsetTime
 
@@ -21,7 +21,9 @@ class Figures(Answer):
     negative: int
     """How many are negative: the clocks were wrong by more than that."""
     bound: float | None
-    """By how much clocks may differ."""
+    """The largest error of the clocks' comparison; null if one clock took both stamps."""
+    certainty: Certainty | None
+    """Of the median: negative medians are `clock`, those below twice the bound `not known`."""
 
 
 class PathLatency(Answer):
@@ -38,6 +40,7 @@ class PathLatency(Answer):
     count: int
     negative: int
     bound: float | None
+    certainty: Certainty | None
 
 
 class LatencyPoint(Answer):
@@ -51,6 +54,7 @@ class LatencyPoint(Answer):
     count: int
     negative: int
     bound: float | None
+    certainty: Certainty | None
 
 
 class LatencyHistory(Answer):
@@ -171,6 +175,8 @@ class MinuteLatency(Answer):
     minute: datetime
     p50: float | None
     p99: float | None
+    bound: float | None
+    certainty: Certainty | None
 
 
 class FeedLatency(Answer):

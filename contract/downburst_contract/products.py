@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from downburst.deliveries import Cause, DeliveryState, FactorName
+from downburst.domain.latency import Certainty
 from downburst.domain.plans import Transport
 from downburst_contract.base import Answer, Pattern, Shape
 
@@ -128,6 +129,10 @@ class Stage(Answer):
     """Null where a clock or a missing stamp leaves it unknown. May be negative."""
     across_clocks: bool
     """Both ends are on different clocks: the value is known to within the bound."""
+    bound_ms: float | None
+    """The largest error of the clocks' comparison; null on one clock, and where a source's clock is not compared."""
+    certainty: Certainty | None
+    """Null without a value, and for a source's clock unless it is wrong."""
 
 
 class Timing(Answer):
@@ -137,6 +142,9 @@ class Timing(Answer):
     """From the hub's log to the site's log."""
     end_to_end_ms: float | None
     bound_ms: float | None
+    """The largest error of the clocks' comparison; the clock of the source is not compared."""
+    certainty: Certainty | None
+    """Of `distribution_ms`."""
     slow: str | None
     """The stage that took most, if the product was late."""
     stages: list[Stage]

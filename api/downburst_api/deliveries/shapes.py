@@ -27,7 +27,7 @@ def _delivery(delivery: Delivery, factors: Sequence[Factor]) -> shapes.Delivery:
 
 
 def _timing(timing: Timing) -> shapes.Timing:
-    stages = [shapes.Stage(**members(stage, stage="name")) for stage in timing.stages]
+    stages = [shapes.Stage(**members(stage, stage="name"), certainty=stage.certainty) for stage in timing.stages]
     return shapes.Timing(**members(timing, without=("stages", "sentence")), stages=stages)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.domain.latency import LatencyKind, SketchRow, certainty_of
 from downburst.foundation.clock import from_us
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.latency.selection import Selection
@@ -37,15 +37,8 @@ def figures_of(merged: Merged) -> list[dict[str, Any]]:
     columns = (merged.max_us, merged.count, merged.negative, merged.bound_us)
     rows = zip(p50, p95, p99, *(column.tolist() for column in columns), strict=True)
     return [
-        {
-            "p50": one,
-            "p95": two,
-            "p99": three,
-            "max": max_us / 1000,
-            "count": count,
-            "negative": negative,
-            "bound": None if bound_us < 0 else bound_us / 1000,
-        }
+        {"p50": one, "p95": two, "p99": three, "max": max_us / 1000, "count": count, "negative": negative}
+        | _known(one, bound_us)
         for one, two, three, max_us, count, negative, bound_us in rows
     ]
 
@@ -53,14 +46,16 @@ def figures_of(merged: Merged) -> list[dict[str, Any]]:
 def figures(rows: Iterable[SketchRow]) -> dict[str, Any]:
     """The figures of the merged rows; None without counts. All but the counts are in milliseconds."""
     sketch = LatencySketch.of_rows(rows)
+    median = sketch.quantile_ms(0.5)
     return {
-        "p50": sketch.quantile_ms(0.5),
+        "p50": median,
         "p95": sketch.quantile_ms(0.95),
         "p99": sketch.quantile_ms(0.99),
         "max": sketch.max_ms if sketch.count else None,
         "count": sketch.count,
         "negative": sketch.negative,
         "bound": sketch.bound_ms,
+        "certainty": certainty_of(median, sketch.bound_ms),
     }
 
 
@@ -77,10 +72,16 @@ def latencies_of_feeds(tx: Transaction, since_minute: int) -> dict[str, dict[str
                 found.setdefault(path.feed, nothing)[name] = some
     paths, minutes, merged = by_minute.by_path_and_step(1)
     p50, p99 = (values.tolist() for values in merged.quantiles_ms(0.5, 0.99))
-    for at, minute, middle, high in zip(paths.tolist(), minutes.tolist(), p50, p99, strict=True):
-        point = {"minute": from_us(minute * 60_000_000), "p50": middle, "p99": high}
+    rows = zip(paths.tolist(), minutes.tolist(), p50, p99, merged.bound_us.tolist(), strict=True)
+    for at, minute, middle, high, bound_us in rows:
+        point = {"minute": from_us(minute * 60_000_000), "p50": middle, "p99": high} | _known(middle, bound_us)
         found[by_minute.paths[at].feed]["history"].append(point)
     return found
+
+
+def _known(median_ms: float, bound_us: int) -> dict[str, Any]:
+    bound_ms = None if bound_us < 0 else bound_us / 1000
+    return {"bound": bound_ms, "certainty": certainty_of(median_ms, bound_ms)}
 
 
 def range_out(begin: int, end: int) -> dict[str, datetime]:

@@ -1,9 +1,10 @@
-"""Counters of this run of the hub, beside those from the ledger."""
+"""Counters of this run of the hub, beside those from the ledger, and the state of its clock."""
 
 import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from downburst.host.host_clock import HostClockWatch
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.latency.selection import Selection
 from downburst.ledger.repositories.receipts import LossKey
@@ -17,6 +18,7 @@ class Counted:
 
     histograms: Histograms = field(default_factory=Histograms)
     losses: SinceStart[LossKey] = field(default_factory=SinceStart)
+    host_clock: HostClockWatch = field(default_factory=HostClockWatch)
     one_scrape: asyncio.Lock = field(default_factory=asyncio.Lock)
     """One scrape at a time: each counts the increase since the last, and a large hub writes one text at a time."""
 

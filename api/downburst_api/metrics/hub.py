@@ -9,6 +9,7 @@ from downburst.domain.alarms import Alarm
 from downburst.domain.feeds import FeedLog
 from downburst.domain.plans import LegCounters, Plan
 from downburst.exposition import Sample, catalogue, text_of
+from downburst.host.host_clock import HostClock
 from downburst.ledger.repositories.receipts import LossKey
 
 
@@ -50,6 +51,13 @@ def hub_text(standing: Standing, disk: Disk) -> Iterator[str]:
     yield text_of(catalogue.LOG_LIMIT, (((log.feed,), log.limit_bytes) for log in logs))
     stamped = ((log.feed, log.oldest_us) for log in logs)
     yield text_of(catalogue.LOG_OLDEST, (((feed,), at / 1e6) for feed, at in stamped if at is not None))
+
+
+def host_clock_text(clock: HostClock | None) -> Iterator[str]:
+    """This machine's clock; nothing if its state can't be read."""
+    known = [] if clock is None else [clock]
+    yield text_of(catalogue.HOST_CLOCK_ERROR, (((), one.error_us / 1e6) for one in known))
+    yield text_of(catalogue.HOST_CLOCK_SYNCHRONISED, (((), one.synchronised) for one in known))
 
 
 def traffic_text(

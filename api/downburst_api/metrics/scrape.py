@@ -27,7 +27,7 @@ from downburst.sketches.sheet import Sheet
 from downburst_api.http.parameters import Hub
 from downburst_api.latency.service import minute_of
 from downburst_api.metrics.circuits import circuits_text, offers_text
-from downburst_api.metrics.hub import Standing, alarms_text, hub_text, traffic_text
+from downburst_api.metrics.hub import Standing, alarms_text, host_clock_text, hub_text, traffic_text
 from downburst_api.metrics.latency import latency_text
 from downburst_api.metrics.probes import probes_of, probes_text
 from downburst_api.metrics.sites import backlogs_text, sites_text
@@ -130,6 +130,7 @@ def _texts(hub: Runtime, facts: _Facts, present: _Present) -> Iterator[str]:
     now = hub.clock.now()
     yield process_text("hub")
     yield from hub_text(present.standing, shutil.disk_usage(hub.settings.data_dir))
+    yield from host_clock_text(hub.counted.host_clock.now())
     losses = hub.counted.losses.follow(facts.losses)
     yield from traffic_text(facts.feeds, present.arrivals, facts.counters, facts.plans, losses)
     yield from sites_text(facts.sites, present.sessions, present.ldm_sites)

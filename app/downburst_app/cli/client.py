@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from downburst.domain.latency import Certainty, certainty_of
 from downburst.foundation.errors import BadInput, DownburstError, Failure
 from downburst.host.local_token import authorization
 from downburst.settings.hub import DEFAULT_HUB, HUB_VARIABLE
@@ -125,6 +126,28 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return "not known"
     return f"{value / 1000:.2f} s" if abs(value) >= 1000 else f"{value:.1f} ms"
+
+
+def measured(value_ms: float | None, bound_ms: float | None) -> str:
+    """Formats a measured latency for people, with the bound of the clocks: `42.1 ms ± 0.8`.
+
+    A value that the bound leaves open is `not known`, a negative one is flagged `clock`.
+    """
+    if value_ms is None:
+        return "not known"
+    scale = 1000 if abs(value_ms) >= 1000 else 1
+    within = "" if bound_ms is None else f" ± {_bound(bound_ms / scale)}"
+    shown = milliseconds(value_ms) + within
+    match certainty_of(value_ms, bound_ms):
+        case Certainty.NOT_KNOWN:
+            return f"not known ({shown})"
+        case Certainty.CLOCK:
+            return f"{shown} (clock)"
+    return shown
+
+
+def _bound(bound: float) -> str:
+    return f"{bound:.1f}" if bound >= 1 or bound == 0 else f"{bound:.1g}"
 
 
 def bits(value_bps: float | None) -> str:

@@ -66,14 +66,15 @@ def feeds(overview: Document) -> Table:
         table.add_column(heading, justify="right" if heading in ("products", "Mb/s", "fan-out", "p99 ms") else "left")
     for feed in overview["feeds"]:
         plan = feed["plan"] or {"transport": "-", "reason": "no plan yet"}
-        p99 = feed["latency"]["distribution_ms"].get("p99")
+        figures = feed["latency"]["distribution_ms"]
+        p99, bound = figures.get("p99"), figures.get("bound")
         table.add_row(
             feed["feed"],
             str(feed["products"]),
             f"{feed['rate_bps'] / 1e6:.2f}",
             str(feed["fan_out"]),
             plan["transport"],
-            "-" if p99 is None else f"{p99:.1f}",
+            "-" if p99 is None else f"{p99:.1f}" + ("" if bound is None else f" ± {bound:.1f}"),
             plan["reason"].partition("; ")[0],
         )
     return table

@@ -1,8 +1,10 @@
 """The latency of a product by stage between its stamps, its slowest stage, and the place that caused it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+from downburst.domain.latency import Certainty, certainty_of
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import ProductFacts, ReceiptFacts, SentBytes
@@ -18,6 +20,15 @@ class Stage:
     """None if a missing stamp or a clock that was not compared leaves it unknown. May be negative."""
     across_clocks: bool = False
     """Both ends are on different clocks: the value is known to within the bound."""
+    bound_ms: float | None = None
+    """None on one clock, and where the clock of a source is not compared."""
+
+    @property
+    def certainty(self) -> Certainty | None:
+        """None for a value that is not known, or by a clock that is not compared and not shown to be wrong."""
+        found = certainty_of(self.ms, self.bound_ms)
+        is_open = self.across_clocks and self.bound_ms is None and found is Certainty.KNOWN
+        return None if is_open else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,8 @@ class Timing:
     """From the hub's log to the site's log."""
     end_to_end_ms: float | None = None
     bound_ms: float | None = None
+    certainty: Certainty | None = None
+    """Of `distribution_ms`."""
     slow: str | None = None
     """The longest stage, if the product was late."""
     sentence: str = ""
@@ -45,23 +58,19 @@ def timing(
     stages = _stages(product, receipt)
     stored_at = _at_hub(receipt.site_stored_at, receipt)
     distribution = _ms(product.stored_at, stored_at)
+    bound_ms = _bound_ms(receipt)
     timed = Timing(
         stages=stages,
         distribution_ms=distribution,
         end_to_end_ms=_ms(product.created_at, stored_at),
-        bound_ms=None if receipt.clock_bound_us is None else receipt.clock_bound_us / 1000,
+        bound_ms=bound_ms,
+        certainty=certainty_of(distribution, bound_ms),
     )
     slowest = _slowest(stages, distribution, objective_ms)
     if slowest is None:
         return timed
-    return Timing(
-        stages,
-        distribution,
-        timed.end_to_end_ms,
-        timed.bound_ms,
-        slow=slowest.name,
-        sentence=_sentence(slowest, product, receipt, sent_before),
-    )
+    sentence = _sentence(slowest, product, receipt, sent_before)
+    return replace(timed, slow=slowest.name, sentence=sentence)
 
 
 def duration(ms: float) -> str:
@@ -83,13 +92,15 @@ def size_text(count: int) -> str:
 
 
 def _stages(product: "ProductFacts", receipt: "ReceiptFacts") -> tuple[Stage, ...]:
-    last_byte = _at_hub(receipt.last_byte_at, receipt)
+    last_byte, bound_ms = _at_hub(receipt.last_byte_at, receipt), _bound_ms(receipt)
     stages = [Stage("origin", _ms(product.created_at, product.stored_at), across_clocks=True)]
     if receipt.first_byte_at is None:
-        stages.append(Stage("hub-to-last-byte", _ms(product.stored_at, last_byte), across_clocks=True))
+        way_ms = _ms(product.stored_at, last_byte)
+        stages.append(Stage("hub-to-last-byte", way_ms, across_clocks=True, bound_ms=bound_ms))
     else:
         stages.append(Stage("queue", _ms(product.stored_at, receipt.first_byte_at)))
-        stages.append(Stage("transfer", _ms(receipt.first_byte_at, last_byte), across_clocks=True))
+        line_ms = _ms(receipt.first_byte_at, last_byte)
+        stages.append(Stage("transfer", line_ms, across_clocks=True, bound_ms=bound_ms))
     stages.append(Stage("store", _ms(receipt.last_byte_at, receipt.site_stored_at)))
     stages.append(Stage("action", _ms(receipt.site_stored_at, receipt.action_done_at)))
     return tuple(stages)
@@ -145,6 +156,10 @@ def _at_hub(instant: datetime | None, receipt: "ReceiptFacts") -> datetime | Non
     if instant is None or receipt.clock_offset_us is None:
         return None
     return instant - timedelta(microseconds=receipt.clock_offset_us)
+
+
+def _bound_ms(receipt: "ReceiptFacts") -> float | None:
+    return None if receipt.clock_bound_us is None else receipt.clock_bound_us / 1000
 
 
 def _ms(begin: datetime | None, end: datetime | None) -> float | None:

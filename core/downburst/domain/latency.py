@@ -1,4 +1,4 @@
-"""Latencies: their kinds, and their sketches by minute."""
+"""Latencies: their kinds, how certain they are, and their sketches by minute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +20,26 @@ class LatencyKind(StrEnum):
     """From storage at the site to the file that local software sees."""
 
 
+class Certainty(StrEnum):
+    """How far a latency can be trusted, by the bound of the clocks that measured it."""
+
+    KNOWN = "known"
+    NOT_KNOWN = "not known"
+    """The bound exceeds half of the value."""
+    CLOCK = "clock"
+    """The value is negative: a clock is wrong."""
+
+
+def certainty_of(value_ms: float | None, bound_ms: float | None) -> Certainty | None:
+    """The certainty of a latency; no bound means that one clock took both stamps. None without a value."""
+    if value_ms is None:
+        return None
+    if value_ms < 0:
+        return Certainty.CLOCK
+    is_wide = bound_ms is not None and bound_ms > value_ms * WIDEST_SHARE
+    return Certainty.NOT_KNOWN if is_wide else Certainty.KNOWN
+
+
 @dataclass(frozen=True, slots=True)
 class SketchRow:
     """Latencies of one feed, site, transport, kind and minute, as a mergeable sketch."""
@@ -37,3 +57,7 @@ class SketchRow:
     negative: int
     bound_ms: float | None
     buckets: Mapping[str, int]
+
+
+WIDEST_SHARE = 0.5
+"""A value is known if its bound is at most this share of it."""

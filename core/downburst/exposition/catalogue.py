@@ -137,6 +137,14 @@ PENDING_LOST = _gauge(
     "site",
     "sites",
 )
+HOST_CLOCK_ERROR = _gauge(
+    "downburst_host_clock_error_bound_seconds",
+    "seconds",
+    "The largest error of this machine's clock by its daemon or the kernel: root dispersion and half the root delay",
+)
+HOST_CLOCK_SYNCHRONISED = _gauge(
+    "downburst_host_clock_synchronised", "", "1 while this machine's clock follows a reference"
+)
 CLOCK_OFFSET = _gauge(
     "downburst_clock_offset_seconds", "seconds", "A connected site's clock less the hub's", "site", "sites"
 )
@@ -234,7 +242,8 @@ SENDER_BEAT = _gauge("downburst_sender_beat_age_seconds", "seconds", "Since the 
 CATALOGUE: dict[str, tuple[Metric, ...]] = {
     "Every process with a page": (BUILD_INFO, INTERNAL_FAULTS),
     "Hub": (
-        *(NODE_UP, NODE_RESTARTS, PROBE_UP, DISK_FREE, DISK_SIZE, LOG_PRODUCTS, LOG_SIZE, LOG_LIMIT, LOG_OLDEST),
+        *(NODE_UP, NODE_RESTARTS, PROBE_UP, HOST_CLOCK_ERROR, HOST_CLOCK_SYNCHRONISED),
+        *(DISK_FREE, DISK_SIZE, LOG_PRODUCTS, LOG_SIZE, LOG_LIMIT, LOG_OLDEST),
         *(INGEST_PRODUCTS, INGEST_BYTES, EGRESS_BYTES, REPAIR_BYTES, LOST_PRODUCTS, PLAN_SWITCHES, PREDICTED_RATIO),
         *(SESSIONS, SITE_UP, SITE_BUILD_INFO, TRANSPORT_INFO, CLOCK_OFFSET, CLOCK_BOUND),
         *(PENDING_PRODUCTS, PENDING_BYTES, PENDING_OLDEST, PENDING_LOST),

@@ -315,6 +315,9 @@ export type Cause = 'not-subscribed' | 'filtered' | 'denied' | 'queued-behind' |
 /** Who sets a ceiling: both hold. */
 export type CeilingSide = 'site' | 'operator'
 
+/** How far a latency can be trusted, by the bound of the clocks that measured it. */
+export type Certainty = 'known' | 'not known' | 'clock'
+
 /** One change; `before` and `after` hold what differs, or the whole of what was added or removed. */
 export interface Change {
   number: number
@@ -1047,8 +1050,10 @@ export interface Figures {
   count: number
   /** How many are negative: the clocks were wrong by more than that. */
   negative: number
-  /** By how much clocks may differ. */
+  /** The largest error of the clocks' comparison; null if one clock took both stamps. */
   bound: number | null
+  /** Of the median: negative medians are `clock`, those below twice the bound `not known`. */
+  certainty: Certainty | null
 }
 
 /** The machines' own time, which is part of each predicted latency. */
@@ -1152,6 +1157,7 @@ export interface LatencyPoint {
   count: number
   negative: number
   bound: number | null
+  certainty: Certainty | null
 }
 
 /** Hosts that may push products of these feed types whose identifiers match. */
@@ -1436,6 +1442,8 @@ export interface MinuteLatency {
   minute: string
   p50: number | null
   p99: number | null
+  bound: number | null
+  certainty: Certainty | null
 }
 
 /** What the node's log of a feed holds. */
@@ -1602,6 +1610,7 @@ export interface PathLatency {
   count: number
   negative: number
   bound: number | null
+  certainty: Certainty | null
 }
 
 /** One result of a test point. */
@@ -2592,6 +2601,10 @@ export interface Stage {
   ms: number | null
   /** Both ends are on different clocks: the value is known to within the bound. */
   across_clocks: boolean
+  /** The largest error of the clocks' comparison; null on one clock, and where a source's clock is not compared. */
+  bound_ms: number | null
+  /** Null without a value, and for a source's clock unless it is wrong. */
+  certainty: Certainty | null
 }
 
 /** A span in which nothing was acknowledged although bytes waited or were in flight. */
@@ -2799,7 +2812,10 @@ export interface Timing {
   /** From the hub's log to the site's log. */
   distribution_ms: number | null
   end_to_end_ms: number | null
+  /** The largest error of the clocks' comparison; the clock of the source is not compared. */
   bound_ms: number | null
+  /** Of `distribution_ms`. */
+  certainty: Certainty | null
   /** The stage that took most, if the product was late. */
   slow: string | null
   stages: Stage[]

@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest'
 import {
   ago,
   bound,
+  doubted,
   bytes,
   decade,
   latency,
+  measured,
   megabits,
   NOT_KNOWN,
   peakOverMean,
@@ -40,6 +42,17 @@ describe('figures', () => {
     [-3.41, '−3.4 ms'],
     [-0.001, '0.00 ms'],
   ])('%d ms reads %s', (ms, text) => expect(latency(ms)).toBe(text))
+
+  test.each([
+    [42.1, 0.8, '42.1 ms ± 0.80 ms', '42.1 ms'],
+    [40, 20, '40.0 ms ± 20.0 ms', '40.0 ms'],
+    [1.2, 35, 'not known (1.2 ms ± 35.0 ms)', 'not known (1.2 ms)'],
+    [-25, 35, '−25.0 ms ± 35.0 ms (clock)', '−25.0 ms (clock)'],
+    [12, null, '12.0 ms', '12.0 ms'],
+  ])('%d ms within %o ms reads %s', (ms, within, alone, beside) => {
+    expect(measured(ms, within)).toBe(alone)
+    expect(doubted(ms, within)).toBe(beside)
+  })
 
   test.each([
     [12, '12'],

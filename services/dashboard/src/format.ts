@@ -30,6 +30,25 @@ export function bound(ms: number | null | undefined): string {
   return isAbsent(ms) ? NOT_KNOWN : `± ${latency(ms)}`
 }
 
+/**
+ * A latency that two clocks measured, with their bound: `42.1 ms ± 0.80 ms`. It is `not known (…)` if the bound exceeds
+ * half of it, and flagged `(clock)` below zero.
+ */
+export function measured(ms: number | null | undefined, bound_ms: number | null | undefined): string {
+  return doubted(ms, bound_ms, isAbsent(bound_ms) ? '' : ` ${bound(bound_ms)}`)
+}
+
+/** The same beside a bound that is shown elsewhere. */
+export function doubted(ms: number | null | undefined, bound_ms: number | null | undefined, within = ''): string {
+  if (isAbsent(ms)) return NOT_KNOWN
+  const shown = latency(ms) + within
+  if (ms < 0) return `${shown} (clock)`
+  return !isAbsent(bound_ms) && bound_ms > ms * WIDEST_SHARE ? `not known (${shown})` : shown
+}
+
+/** A value is known if its bound is at most this share of it. */
+const WIDEST_SHARE = 0.5
+
 /** Bytes in decimal units: `999 B`, `1.2 kB`, `340 MB`, `1.25 GB`. */
 export function bytes(count: number | null | undefined): string {
   if (isAbsent(count)) return NOT_KNOWN

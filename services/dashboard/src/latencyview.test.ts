@@ -21,7 +21,7 @@ const look = lookOf(
 )
 
 function point(at: string, max: number | null, count = 1): Point {
-  return { at, p50: max, p95: max, p99: max, max, count, negative: 0, bound: null }
+  return { at, p50: max, p95: max, p99: max, max, count, negative: 0, bound: null, certainty: 'known' as const }
 }
 
 function arrivals(...at: string[]): Arrivals[] {

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { address, asked, bar, inOrder, longest_ms, size, whole_ms, type Delivery, type DeliveryState } from './trace'
+import { address, asked, bar, inOrder, longest_ms, size, whole_ms } from './trace'
+import type { Delivery, DeliveryState, Stage } from './trace'
 
 function delivery(site: string, state: DeliveryState, ms: number | null = null): Delivery {
-  const timing = { distribution_ms: ms, end_to_end_ms: null, bound_ms: null, slow: null, stages: [] }
+  const timing = { distribution_ms: ms, end_to_end_ms: null, bound_ms: null, certainty: null, slow: null, stages: [] }
   return { site, state, cause: null, reason: 'r', next_action: 'n', receipt: null, timing, factors: [] }
+}
+
+function timed(stage: string, ms: number, bound_ms: number | null): Stage {
+  return { stage, ms, across_clocks: bound_ms !== null, bound_ms, certainty: null }
 }
 
 describe('the address of a question', () => {
@@ -44,29 +49,32 @@ describe('a part of the time', () => {
 
 describe('the bar of stages', () => {
   const stages = [
-    { stage: 'origin', ms: 500, across_clocks: true },
-    { stage: 'queue', ms: 30, across_clocks: false },
-    { stage: 'transfer', ms: 60, across_clocks: true },
-    { stage: 'store', ms: -5, across_clocks: false },
-    { stage: 'action', ms: 10, across_clocks: false },
+    timed('origin', 500, null),
+    timed('queue', 30, null),
+    timed('transfer', 60, 2),
+    timed('store', -5, null),
+    timed('action', 10, null),
   ]
 
-  it('sums all that is known, the file too', () => {
-    expect(whole_ms(stages)).toBe(100)
+  it('sums all that is known, the file and what a wrong clock made negative too', () => {
+    expect(whole_ms(stages)).toBe(95)
     expect(whole_ms([])).toBe(0)
   })
 
   it('is to the scale of the slowest site', () => {
     const slow = delivery('slow', 'stored', 400)
-    slow.timing.stages = [{ stage: 'transfer', ms: 400, across_clocks: true }]
-    const quick = delivery('quick', 'stored', 100)
+    slow.timing.stages = [timed('transfer', 400, 2)]
+    const quick = delivery('quick', 'stored', 95)
     quick.timing.stages = stages
     const scale = longest_ms([slow, quick])
     expect(scale).toBe(400)
     expect(bar(slow.timing.stages, scale).map((part) => part.share)).toEqual([100])
     const parts = bar(stages, scale)
-    expect(parts.map((part) => part.stage)).toEqual(['queue', 'transfer', 'action'])
+    expect(parts.map((part) => part.stage)).toEqual(['queue', 'transfer', 'store', 'action'])
+    expect(parts.map((part) => [part.ms, part.bound_ms])).toContainEqual([-5, null])
+    expect(parts.map((part) => [part.ms, part.bound_ms])).toContainEqual([60, 2])
     expect(parts.reduce((sum, part) => sum + part.share, 0)).toBeCloseTo(25)
     expect(bar([], 0)).toEqual([])
+    expect(bar([timed('store', -5, null)], 0).map((part) => part.share)).toEqual([0])
   })
 })

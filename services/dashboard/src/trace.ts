@@ -46,7 +46,7 @@ export function inOrder(deliveries: Delivery[]): Delivery[] {
   )
 }
 
-/** The sum of a product's stages at a site, from the hub's log to the file; unknown and negative ones count as zero. */
+/** The sum of a product's stages at a site, from the hub's log to the file; unknown ones count as zero. */
 export function whole_ms(stages: Stage[]): number {
   return known(stages).reduce((sum, stage) => sum + (stage.ms ?? 0), 0)
 }
@@ -56,13 +56,26 @@ export function longest_ms(deliveries: Delivery[]): number {
   return Math.max(...deliveries.map((one) => whole_ms(one.timing.stages)), 0)
 }
 
-/** The stages as parts of a bar, in per cent of `scale_ms`, so that bars of one product can be compared. */
-export function bar(stages: Stage[], scale_ms: number): { stage: string; share: number; ms: number }[] {
-  return known(stages).map(({ stage, ms }) => ({ stage, ms: ms ?? 0, share: (100 * (ms ?? 0)) / scale_ms }))
+/**
+ * The stages as parts of a bar, in per cent of `scale_ms`, so that bars of one product can be compared. A negative
+ * stage is named, but has no length.
+ */
+export function bar(stages: Stage[], scale_ms: number): Part[] {
+  return known(stages).map(({ stage, ms, bound_ms }) => {
+    const share = scale_ms > 0 ? Math.max((100 * (ms ?? 0)) / scale_ms, 0) : 0
+    return { stage, ms: ms ?? 0, bound_ms, share }
+  })
+}
+
+interface Part {
+  stage: string
+  ms: number
+  bound_ms: number | null
+  share: number
 }
 
 function known(stages: Stage[]): Stage[] {
-  return stages.filter((stage) => stage.stage !== 'origin' && (stage.ms ?? 0) > 0)
+  return stages.filter((stage) => stage.stage !== 'origin' && (stage.ms ?? 0) !== 0)
 }
 
 /** The size of a part of the time, or its share if no time is known. */

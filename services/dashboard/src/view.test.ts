@@ -80,7 +80,7 @@ test('the saving is that of the bytes, and shows when multicast cost more', () =
 })
 
 test('an objective is met, missed or not judged', () => {
-  const measured = { p50: 1, p95: 2, p99: 3, max: 4, count: 10, negative: 0, bound: null }
+  const measured = { p50: 1, p95: 2, p99: 3, max: 4, count: 10, negative: 0, bound: null, certainty: 'known' as const }
   expect(meetsObjective(measured, 3)).toBe(true)
   expect(meetsObjective(measured, 2.9)).toBe(false)
   expect(meetsObjective(measured, null)).toBeNull()

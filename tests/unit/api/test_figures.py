@@ -255,6 +255,7 @@ async def test_latency_is_told_by_path_and_narrowed(told: Asked) -> None:
     ]
     assert rows[0]["p50"] == pytest.approx(20, rel=0.02)
     assert (rows[0]["max"], rows[0]["bound"], rows[2]["negative"]) == (4000, 0.5, 1)
+    assert (rows[0]["certainty"], rows[2]["certainty"]) == ("known", "clock")
     assert rows[2]["p50"] == pytest.approx(-5, rel=0.02)
     assert len(await told.ask("GET", "/v1/latency?site=b.edu")) == 1
     assert await told.ask("GET", "/v1/latency?transport=multicast&minutes=1") == []

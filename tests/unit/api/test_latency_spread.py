@@ -38,6 +38,6 @@ async def test_the_history_is_a_file_for_whoever_asks(hub: Asked, by_header: boo
     answer = await hub.client.get("/v1/latency/history", params=asked, headers=headers)
     assert answer.status_code == 200
     header, *lines = answer.text.splitlines()
-    assert header == "at,p50,p95,p99,max,count,negative,bound"
+    assert header == "at,p50,p95,p99,max,count,negative,bound,certainty"
     assert [line.split(",")[4:7] for line in lines] == [["900.0", "1", "0"], ["40.0", "4", "1"]]
     assert 'filename="latency-NGRID-all.csv"' in answer.headers["content-disposition"]

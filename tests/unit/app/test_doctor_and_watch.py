@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from downburst.foundation.errors import NotFound
+from downburst.host.host_clock import ClockSource, HostClock
 from downburst.settings.hub import Settings, load_settings
 from downburst_app.cli import app
 from downburst_app.cli.hub import doctor
@@ -41,20 +42,23 @@ def test_every_look_finds_something_and_none_breaks_off(settings: Settings) -> N
 
 
 @pytest.mark.parametrize(
-    ("state", "error_us", "expected"), [(5, 0, "bad"), (0, 500_000, "weak"), (0, 900, "ok"), (1, 900, "ok")]
+    ("synchronised", "error_us", "expected"), [(False, 0, "bad"), (True, 500_000, "weak"), (True, 900, "ok")]
 )
 def test_a_clock_without_a_reference_is_bad(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, state: int, error_us: int, expected: str
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, *, synchronised: bool, error_us: int, expected: str
 ) -> None:
-    monkeypatch.setattr(doctor, "clock_state", lambda: (state, error_us))
-    assert [one for one, _ in found("clock", settings)] == [expected]
+    clock = HostClock(ClockSource.CHRONY, synchronised, error_us, "ntp.example.net")
+    monkeypatch.setattr(doctor, "read_host_clock", lambda: clock)
+    ((state, sentence),) = found("clock", settings)
+    assert state == expected
+    assert "chrony" in sentence
 
 
 def test_a_look_that_fails_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> tuple[int, int]:
+    def broken() -> HostClock:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(doctor, "clock_state", broken)
+    monkeypatch.setattr(doctor, "read_host_clock", broken)
     assert found("clock", settings) == [("weak", "can't be checked: [Errno 1] Operation not permitted")]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from downburst.deliveries import Timing, timing
+from downburst.domain.latency import Certainty
 from unit.deliveries.cases import PRODUCT, after, receipt
 
 
@@ -51,6 +52,22 @@ def test_negative_times_are_shown_and_never_blamed() -> None:
     timed = timing(PRODUCT, receipt(last_byte_at=after(-40), site_stored_at=after(-35), action_done_at=None))
     assert timed.distribution_ms == -35.0
     assert timed.slow is None
+    certainties = {stage.name: stage.certainty for stage in timed.stages}
+    assert (timed.certainty, certainties["transfer"]) == (Certainty.CLOCK, Certainty.CLOCK)
+    assert certainties["store"] is Certainty.KNOWN
+
+
+def test_times_across_clocks_carry_the_bound_and_others_do_not() -> None:
+    timed = timing(PRODUCT, receipt(clock_bound_us=50_000))
+    bounds = {stage.name: (stage.bound_ms, stage.certainty) for stage in timed.stages}
+    assert bounds == {
+        "origin": (None, None),
+        "queue": (None, Certainty.KNOWN),
+        "transfer": (50.0, Certainty.NOT_KNOWN),
+        "store": (None, Certainty.KNOWN),
+        "action": (None, Certainty.KNOWN),
+    }
+    assert (timed.distribution_ms, timed.bound_ms, timed.certainty) == (75.0, 50.0, Certainty.NOT_KNOWN)
 
 
 @pytest.mark.parametrize(

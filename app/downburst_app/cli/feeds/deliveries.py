@@ -7,7 +7,7 @@ import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, milliseconds, show, table
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, measured, milliseconds, show, table
 
 
 def trace(  # noqa: PLR0913
@@ -141,16 +141,16 @@ def _print_product(one: dict[str, Any]) -> None:
 
 
 def _delivery(delivery: dict[str, Any]) -> list[object]:
-    stages = {stage["stage"]: stage["ms"] for stage in delivery["timing"]["stages"]}
+    timing = delivery["timing"]
+    stages = {stage["stage"]: (stage["ms"], stage["bound_ms"]) for stage in timing["stages"]}
     if "hub-to-last-byte" in stages:
         stages["transfer"] = stages["hub-to-last-byte"]
-    slow = delivery["timing"]["slow"]
-    cells = [_time(stages.get(name), slow=name == slow) for name in _STAGES]
+    cells = [_time(*stages.get(name, (None, None)), slow=name == timing["slow"]) for name in _STAGES]
     return [
         delivery["site"],
         delivery["state"],
         *cells,
-        _time(delivery["timing"]["distribution_ms"]),
+        _time(timing["distribution_ms"], timing["bound_ms"]),
         delivery["reason"],
     ]
 
@@ -171,10 +171,10 @@ def _actions(listed: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
     return actions
 
 
-def _time(ms: float | None, *, slow: bool = False) -> str:
+def _time(ms: float | None, bound_ms: float | None, *, slow: bool = False) -> str:
     if ms is None:
         return ""
-    return milliseconds(ms) + (" !" if slow else "")
+    return measured(ms, bound_ms) + (" !" if slow else "")
 
 
 _STAGES = {"origin": "to hub", "queue": "queue", "transfer": "line", "store": "disk", "action": "file"}

@@ -1,13 +1,11 @@
 """`downburst doctor`: faults of this machine that would prevent or impair a hub or site, with remedies."""
 
-import ctypes
 import json
 import os
 import platform
 import resource
 import shutil
 import socket
-import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -20,6 +18,7 @@ import typer
 
 from downburst.deliveries.stages import size_text
 from downburst.foundation.errors import DownburstError
+from downburst.host.host_clock import ClockSource, read_host_clock
 from downburst.ledger import standing_of
 from downburst.parts.names import Part
 from downburst.settings.addresses import split_address
@@ -112,17 +111,17 @@ def _system(_: Settings) -> Iterator[Found]:
 
 
 def _clock(_: Settings) -> Iterator[Found]:
-    state, error_us = clock_state()
-    if state == UNSYNCHRONISED:
-        yield BAD, "the clock follows no reference, so latencies will be wrong", "start chrony or systemd-timesyncd"
-    elif error_us > CLOCK_ERROR_US:
-        yield (
-            WEAK,
-            f"the clock may be off by {error_us / 1000:.1f} ms",
-            "check `chronyc tracking`; use nearer servers",
-        )
+    clock = read_host_clock()
+    by = "the kernel" if clock.source is ClockSource.KERNEL else clock.source.value
+    if not clock.synchronised:
+        sentence = f"the clock follows no reference, by {by}, so latencies will be wrong"
+        yield BAD, sentence, "start chrony or systemd-timesyncd, and check its servers"
+    elif clock.error_us > CLOCK_ERROR_US:
+        sentence = f"the clock may be off by {clock.error_us / 1000:.1f} ms, by {by}"
+        yield WEAK, sentence, "check `chronyc tracking`; use nearer servers"
     else:
-        yield OK, f"synchronised, off by at most {error_us / 1000:.1f} ms"
+        followed = f", which follows {clock.reference}" if clock.reference else ""
+        yield OK, f"synchronised by {by}{followed}, off by at most {clock.error_us / 1000:.1f} ms"
 
 
 def _multicast(_: Settings) -> Iterator[Found]:
@@ -227,16 +226,6 @@ def _probes(settings: Settings) -> Iterator[Found]:
                 yield BAD, f"{name} fails: {found}", _REMEDIES.get(name, "read the hub's log")
 
 
-def clock_state() -> tuple[int, int]:
-    """The kernel's report on its clock, and its maximum error in microseconds."""
-    timex = ctypes.create_string_buffer(TIMEX_BYTES)
-    state = ctypes.CDLL(None, use_errno=True).adjtimex(timex)
-    if state < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    # After modes: offset, freq and maxerror, each the size of a C long.
-    return state, struct.unpack_from("@illl", timex.raw)[3]
-
-
 def multicast_is_heard() -> bool:
     """Joins a group on the default interface, sends to it and waits a second for the packet."""
     with (
@@ -317,11 +306,7 @@ _REMEDIES = {
 """By probe, the first remedy."""
 OLDEST_KERNEL = (5, 10)
 FILES = 4_096
-UNSYNCHRONISED = 5
-"""The kernel's TIME_ERROR."""
 CLOCK_ERROR_US = 100_000
-TIMEX_BYTES = 256
-"""More than the 208 of struct timex."""
 RECEIVE_BUFFER = 16 * 1024 * 1024
 """The buffer that a receiver of multicast requests."""
 SEND_BUFFER = 4 * 1024 * 1024

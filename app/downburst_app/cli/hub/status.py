@@ -6,7 +6,7 @@ import typer
 
 from downburst.domain.plans import Transport
 from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, bits, given, milliseconds, show, table
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, bits, given, measured, show, table
 from downburst_app.cli.hub.alarms import counted, silenced, silenced_last
 from downburst_app.cli.numbers import real_number
 
@@ -58,10 +58,10 @@ def latency(
         return
     table(
         f"Latency over {minutes} minutes",
-        ("feed", "site", "transport", "from", "count", "p50", "p95", "p99", "worst", "± clock", "negative"),
+        ("feed", "site", "transport", "from", "count", "p50", "p95", "p99", "worst", "negative"),
         (
             [row["feed"], row["site"], row["transport"], row["kind"], row["count"]]
-            + [milliseconds(row[name]) for name in ("p50", "p95", "p99", "max", "bound")]
+            + [measured(row[name], row["bound"]) for name in ("p50", "p95", "p99", "max")]
             + [row["negative"] or ""]
             for row in found
         ),

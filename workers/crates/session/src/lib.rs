@@ -31,6 +31,7 @@ pub use api::*;
 pub use credentials::Secrets;
 pub use data::*;
 pub use downburst_fanout::{Classes, StreamId};
+pub use downburst_offset::Estimate;
 pub use frame::{KINDS, receipts_frame, whole_frames};
 pub use frontier::{ActionFailed, Frontier, LinkedSpace};
 pub use handling::*;

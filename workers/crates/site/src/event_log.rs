@@ -18,7 +18,8 @@ pub fn log_event(event: SiteEvent, address: &str) {
             }
         }
         SiteEvent::Clock(clock) => {
-            tracing::debug!(offset_us = clock.offset_us, bound_us = clock.bound_us, "clock compared");
+            let (offset_us, bound_us, drift_ppb) = (clock.offset_us, clock.bound_us, clock.drift_ppb);
+            tracing::debug!(offset_us, bound_us, drift_ppb, "clock compared");
         }
         SiteEvent::StreamAttached(stream) => {
             tracing::info!(stream = stream.0, "a data connection is up");

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, WallMicros};
+use downburst_offset::Estimate;
 use downburst_vcmtp::{Datagram, LegKey};
 
 use crate::{
     ActionFailed, CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitState,
-    ClockOffset, CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
+    CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
     FeedHandling, FeedPosition, LegJoin, LinkedSpace, Nodes, PathProbe, PathProbed, Proof, Reception,
     Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, StreamId, Subscription, Train,
 };
@@ -254,7 +255,7 @@ pub enum SiteEvent {
     /// The chains of relays by which the hub wants the site to come: the whole set.
     Ways(Vec<String>),
     /// The result of a clock comparison.
-    Clock(ClockOffset),
+    Clock(Estimate),
     /// The hub requests an end of a circuit here; report its state.
     CircuitOffered(Box<CircuitOffer>),
     /// The hub requests the removal of an end of a circuit.

@@ -132,13 +132,14 @@ pub struct Receipts {
     pub items: Vec<Receipt>,
 }
 
-/// The result of a clock comparison by four timestamps (RFC 5905 §8, RFC 8762).
+/// The result of clock comparisons by four timestamps (RFC 5905 §8, RFC 8762), for the time of a message's stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ClockOffset {
     /// Site's clock minus the hub's, microseconds.
     #[n(0)]
     pub offset_us: i64,
-    /// The error bound of the offset, whatever the path's asymmetry: half the smallest round trip, microseconds.
+    /// The error bound of the offset, whatever the path's asymmetry: half of the shortest delays both ways, and the
+    /// drift since, microseconds.
     #[n(1)]
     pub bound_us: u64,
     /// The smallest round trip of the window, microseconds.

@@ -31,10 +31,10 @@ impl SiteSession {
     /// Passes the round trip, as measured by the clock exchange, to the receivers; in large groups it
     /// determines how long a request waits.
     pub(super) fn tell_round_trip(&mut self, now: Now) {
-        let Some(offset) = self.clock.offset() else { return };
+        let Some(round_trip) = self.clock.round_trip() else { return };
         let legs: Vec<LegId> = self.legs.keys().copied().collect();
         for leg in legs {
-            self.tell_leg(now, leg, None, ReceiverInput::RoundTrip(Micros(offset.round_trip_us)));
+            self.tell_leg(now, leg, None, ReceiverInput::RoundTrip(round_trip));
         }
     }
 

@@ -40,10 +40,10 @@ impl SiteSession {
                 self.tell_leg(now, gone.leg, Some(gone.leg_epoch), ReceiverInput::Gone(gone.packets));
             }
             Message::ClockReply(reply) => {
-                if let Some(offset) = self.clock.reply(now, &reply) {
+                if let Some(estimate) = self.clock.reply(now, &reply) {
                     self.receipts.clock_compared(now);
                     self.tell_round_trip(now);
-                    self.event(SiteEvent::Clock(offset));
+                    self.event(SiteEvent::Clock(estimate));
                 }
             }
             _ => self.violation(

@@ -274,7 +274,7 @@ impl SiteSession {
                 self.send(request);
             }
             while let Some(items) = self.receipts.due(now, packed::RECEIPTS) {
-                let receipts = Receipts { clock: self.clock.offset(), items };
+                let receipts = Receipts { clock: self.clock.offset_of(&items, now), items };
                 let (stream, bytes) = (StreamId::FIRST, receipts_frame(&receipts));
                 self.outputs.push_back(SiteOutput::Write { stream, bytes });
             }

@@ -12,6 +12,7 @@ use crate::{
     ProductBegin, Proof, Receipt, Reception, StoreResult, Subscription, Welcome,
 };
 
+mod clocks;
 mod credentials;
 mod heartbeats;
 mod legs;
@@ -327,36 +328,6 @@ fn expired_numbers_are_settled_named_and_receipted() {
     );
     assert_eq!(bench.ranges(), [(0, 2)]);
     assert_eq!(bench.count(|output| matches!(output, SiteOutput::Event(SiteEvent::Lost { .. }))), 2);
-}
-
-#[test]
-fn the_clock_is_compared_four_times_at_once_and_the_shortest_round_trip_counts() {
-    let mut bench = Bench::new();
-    bench.connect();
-    let mut requests = 0;
-    for round_trip in [40, 10, 30, 20] {
-        let said = bench.messages();
-        let request = said.iter().rev().find_map(|message| match message {
-            Message::ClockRequest(request) => Some(*request),
-            _ => None,
-        });
-        let Some(request) = request else { break };
-        requests += 1;
-        // The hub is 2 s behind; all of the delay beyond 5 ms lies on the way back.
-        let hub = WallMicros(request.sent.0 - 2_000_000 + 5_000);
-        bench.millis += round_trip;
-        bench.say(ClockReply { request_sent: request.sent, received: hub, sent: hub });
-    }
-    bench.messages();
-    assert_eq!(requests, 4);
-    let last = bench.others.iter().rev().find_map(|output| match output {
-        SiteOutput::Event(SiteEvent::Clock(offset)) => Some(*offset),
-        _ => None,
-    });
-    let last = last.unwrap();
-    assert_eq!((last.offset_us, last.round_trip_us, last.bound_us), (2_000_000, 10_000, 5_000));
-    assert!(!bench.wait(4_000).iter().any(|message| matches!(message, Message::ClockRequest(_))));
-    assert!(bench.wait(1_100).iter().any(|message| matches!(message, Message::ClockRequest(_))));
 }
 
 #[test]

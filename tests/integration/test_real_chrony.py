@@ -1,0 +1,93 @@
+"""The clock's state, read from a chronyd that runs for the test, without any right."""
+
+import getpass
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from downburst.host.host_clock import ClockSource, HostClock, of_chrony, read_host_clock
+from kit.capabilities import skip
+from kit.patience import wait_for
+
+
+@dataclass
+class Chrony:
+    """A daemon with ports of its own, which leaves the machine's clock alone."""
+
+    port: int
+    command_port: int
+    process: subprocess.Popen[bytes]
+
+    def clock(self) -> HostClock:
+        """As `doctor` and the metrics read it."""
+        ask = ("chronyc", "-h", "127.0.0.1", "-p", str(self.command_port), "-c", "tracking")
+        return read_host_clock({ClockSource.CHRONY: ask})
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def started(directory: Path, *lines: str) -> Chrony:
+    directory.mkdir()
+    port, command_port = free_port(), free_port()
+    settings = [
+        *(f"user {getpass.getuser()}", f"port {port}", f"cmdport {command_port}", f"pidfile {directory}/pid"),
+        *("bindaddress 127.0.0.1", "bindcmdaddress 127.0.0.1", "cmdallow 127.0.0.1", "allow 127.0.0.1", *lines),
+    ]
+    file = directory / "chrony.conf"
+    file.write_text("\n".join(settings) + "\n")
+    daemon = shutil.which("chronyd", path=f"{os.environ['PATH']}:/usr/sbin")
+    if daemon is None or shutil.which("chronyc") is None:
+        skip("chrony is not installed: scripts/setup.sh names the package")
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen([daemon, "-U", "-x", "-d", "-f", str(file)], stdout=log, stderr=log)
+    return Chrony(port, command_port, process)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Chrony]:
+    chrony = started(tmp_path / "server", "local stratum 3")
+    yield chrony
+    chrony.process.kill()
+    chrony.process.wait()
+
+
+@pytest.fixture
+def client(tmp_path: Path, server: Chrony) -> Iterator[Chrony]:
+    upstream = f"server 127.0.0.1 port {server.port} iburst minpoll -2 maxpoll 0"
+    chrony = started(tmp_path / "client", upstream)
+    yield chrony
+    chrony.process.kill()
+    chrony.process.wait()
+
+
+def test_a_client_that_follows_a_server_is_in_step_within_its_error(client: Chrony) -> None:
+    wait_for("chronyd's answer", lambda: client.clock().source is ClockSource.CHRONY, 30)
+    wait_for("a reference", lambda: client.clock().synchronised, 60)
+    clock = client.clock()
+    assert 0 < clock.error_us < 1_000_000, "server and client have the same clock"
+    assert clock.reference in ("127.0.0.1", "localhost")
+
+
+def test_a_daemon_without_a_server_follows_no_reference(tmp_path: Path) -> None:
+    chrony = started(tmp_path / "alone")
+    try:
+        wait_for("chronyd's answer", lambda: chrony.clock().source is ClockSource.CHRONY, 30)
+        assert not chrony.clock().synchronised
+    finally:
+        chrony.process.kill()
+        chrony.process.wait()
+
+
+def test_an_answer_of_another_version_is_no_clock() -> None:
+    assert of_chrony("1,2,3") is None
