@@ -1,8 +1,8 @@
 //! Delays in bounded memory.
 use minicbor::{Decode, Encode};
 
-/// Delays of packets, microseconds: the receiver's wall clock minus the sender's, as they are. The offset of both clocks
-/// is in them, so they may be negative.
+/// Delays of packets, microseconds: the receiver's wall clock minus the sender's, as they are. The offset of both
+/// clocks is in them, so they may be negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Delays {
     /// The least.

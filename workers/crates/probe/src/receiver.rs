@@ -91,7 +91,8 @@ impl Receiver {
     }
 
     /// Ends a second and begins the next. The sums of `sent` and `lost` over all seconds are those of the numbers up to
-    /// the highest that arrived: a late packet is taken off the losses of the second in which it comes, or of a later one.
+    /// the highest that arrived: a late packet is taken off the losses of the second in which it comes, or of a
+    /// later one.
     pub fn second(&mut self) -> Figures {
         let next = self.numbers.next();
         let sent = next.saturating_sub(self.second_from);

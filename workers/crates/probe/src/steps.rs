@@ -18,8 +18,8 @@ impl Step {
     }
 }
 
-/// The bytes of an Ethernet frame around a UDP payload: header 14, IPv4 20 or IPv6 40, UDP 8, trailer 4, as the rates of
-/// multicast legs count them.
+/// The bytes of an Ethernet frame around a UDP payload: header 14, IPv4 20 or IPv6 40, UDP 8, trailer 4, as the rates
+/// of multicast legs count them.
 pub fn frame_bytes(payload_bytes: u64, is_ipv6: bool) -> u64 {
     payload_bytes.saturating_add(if is_ipv6 { 66 } else { 46 })
 }

@@ -1,5 +1,5 @@
-//! Probes of the path at a site, as ordered by its hub: one at a time, towards the hub's own node, within the limit that
-//! the site's administrator set.
+//! Probes of the path at a site, as ordered by its hub: one at a time, towards the hub's own node, within the limit
+//! that the site's administrator set.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
