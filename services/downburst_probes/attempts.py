@@ -1,11 +1,12 @@
 """Attempts of probes: what is known of a running one, its end, and the parts of a soak."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from downburst.domain.probes import Probe, ProbeGap, ProbeKind, ProbeState, ProbeStep
+from downburst.domain.probes import Probe, ProbeGap, ProbeKind, ProbeState, ProbeStep, ProbeWish
+from downburst.domain.probes.checks import MOST_REFINING
 from downburst.domain.probes.results import ProbeResult, StepResult
 from downburst.domain.probes.signs import ProbeOver, ProbeTold
 from downburst.domain.topology.bookings import BookedTest
@@ -131,9 +132,10 @@ def numbered(attempt: Attempt) -> Iterator[ProbeTold]:
         yield replace(told, second=replace(told.second, second=attempt.first_second + told.second.second))
 
 
-def longest_s(steps: Sequence[ProbeStep]) -> float:
-    """The time after which an attempt's end is overdue."""
-    return sum(step.duration_ms for step in steps) / 1e3 + OVERDUE_S
+def longest_s(wish: ProbeWish) -> float:
+    """The longest duration of an attempt: a node refines a sweep near its knee."""
+    refining = MOST_REFINING * max(step.duration_ms for step in wish.steps) if wish.kind is ProbeKind.KNEE else 0
+    return wish.seconds + refining / 1e3
 
 
 def _added(one: StepResult, other: StepResult) -> StepResult:

@@ -28,6 +28,7 @@ from downburst.ledger import Ledger, Transaction
 from downburst.live.state import LiveState
 from downburst.supervision import attempt, side_by_side, start
 from downburst_probes.attempts import (
+    OVERDUE_S,
     Attempt,
     after_attempt,
     as_attempted,
@@ -263,7 +264,7 @@ class ProbeRunner:
 
     def _rest_s(self, probe: Probe) -> float:
         now = self._clock.now()
-        return (planned_end(probe, now) - now).total_seconds() if probe.attempts else probe.wish.seconds
+        return (planned_end(probe, now) - now).total_seconds() if probe.attempts else longest_s(probe.wish)
 
     async def _begin(self, probe: Probe, place: Place) -> None:
         try:
@@ -284,7 +285,7 @@ class ProbeRunner:
         await self._save(running, sent_bytes=probe.wish.frame_bytes if first else 0)
         sent = as_attempted(running, now)
         late = frozenset(late_paths(self._live, self._known.objectives, now))
-        ends_by_s = self._clock.monotonic_s() + longest_s(sent.wish.steps)
+        ends_by_s = self._clock.monotonic_s() + longest_s(sent.wish) + OVERDUE_S
         active = self._running[probe.id] = Attempt(running, now, ends_by_s, place.booking, late)
         try:
             await self._node.start_probe(sent)

@@ -103,6 +103,8 @@ class ProbeResult(Answer):
     excess: list[ProbeExcess] | None
     variation: float | None
     """A soak's coefficient of variation of the rate from second to second."""
+    delay_bound_us: int | None
+    """The delays are this near the truth; null: not known."""
 
 
 class ProbeGap(Answer):

@@ -1874,6 +1874,8 @@ export interface ProbeResult {
   excess: ProbeExcess[] | null
   /** A soak's coefficient of variation of the rate from second to second. */
   variation: number | null
+  /** The delays are this near the truth; null: not known. */
+  delay_bound_us: number | null
 }
 
 /** A probe that repeats. */

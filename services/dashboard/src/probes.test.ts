@@ -24,6 +24,7 @@ const RESULT = {
   losses: 1,
   excess: null,
   variation: null,
+  delay_bound_us: null,
 }
 const PROBE: Probe = {
   id: 7,

@@ -48,6 +48,13 @@ async def test_a_probe_reserves_its_rate_runs_and_is_kept_with_its_circumstances
     assert stage.runner.running == []
 
 
+async def test_a_sweep_has_time_and_rate_for_its_refining_steps(stage: Stage) -> None:
+    probe = await stage.started(probe_wish(kind=ProbeKind.KNEE))
+    assert stage.bookings.booked_ones[0].wanted.seconds == 22, "ten steps, ten refining ones and a margin"
+    await stage.work(seconds=49)
+    assert stage.kept(probe).state is ProbeState.RUNNING
+
+
 async def test_a_site_without_a_port_needs_no_calendar(stage: Stage) -> None:
     probe = await stage.started(probe_wish("isu.edu"))
     assert (probe.state, probe.circumstances["reserved"]) == (ProbeState.RUNNING, None)

@@ -40,6 +40,7 @@ def test_a_sweep_rises_by_equal_ratios_from_a_tenth_to_the_highest_rate() -> Non
         (ProbeKind.SOAK, {"steps": (ProbeStep(GB, 8 * 86_400_000),)}, "604800 s"),
         (ProbeKind.KNEE, {"steps": (ProbeStep(GB, 1_000), ProbeStep(GB // 2, 1_000))}, "rise"),
         (ProbeKind.KNEE, {"patience_s": 1e9}, "24 hours"),
+        (ProbeKind.KNEE, {"steps": (ProbeStep(64_000, 1_000),)}, "sends 6 packets, and needs 50"),
     ],
 )
 def test_a_wish_beyond_the_bounds_is_refused(kind: ProbeKind, change: dict[str, object], part: str) -> None:

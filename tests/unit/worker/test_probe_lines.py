@@ -58,6 +58,7 @@ ENDED: dict[str, Any] = {
     "knee_bps": 98e6,
     "knee_reason": None,
     "losses": 1,
+    "delay_bound_us": 700,
     "excess": [{"at_us": 5, "lost": 1, "excess_us": 40_000, "recovery_us": None}],
 }
 PROBE = Probe(3, probe_wish(kind=ProbeKind.KNEE), ProbeState.RUNNING, SOME_TIME, attempts=1)
@@ -83,7 +84,7 @@ def test_reports_of_the_node_are_read_whole() -> None:
     assert probe_told(SECOND) == ProbeTold("p3-1", ProbeSecond(7, 100, 97, 3, 2, 1, 120_000, spread, 1.5, 900))
     assert probe_told(SECOND | {"delay_us": None, "jitter_us": None, "delay_bound_us": None}).second.delay_us is None
     step = StepResult(100_000_000, 99e6, 98e6, 100, 97, 3, 2, 1, 1_000_000)
-    result = ProbeResult((step,), 120, 98e6, None, 1, (Excess(5, 1, 40_000, None),))
+    result = ProbeResult((step,), 120, 98e6, None, 1, (Excess(5, 1, 40_000, None),), delay_bound_us=700)
     assert probe_over(ENDED) == ProbeOver("p3-1", "done", None, result)
 
 
@@ -93,7 +94,7 @@ def test_reports_of_the_node_are_read_whole() -> None:
         *[("probe", None), ("probe", ""), ("probe", "x" * 65), ("outcome", "well"), ("outcome", None)],
         *[
             ("steps", None),
-            ("steps", [STEP] * 65),
+            ("steps", [STEP] * 85),
             ("steps", [STEP | {"lost": -1}]),
             ("steps", [STEP | {"sent_bps": -1}]),
         ],

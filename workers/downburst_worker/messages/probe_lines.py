@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from downburst.domain.probes import Probe, ProbeKind
-from downburst.domain.probes.checks import LEAST_BPS, MOST_BPS, MOST_SOAK_S, MOST_STEPS
+from downburst.domain.probes.checks import MOST_BPS, MOST_REFINING, MOST_SOAK_S, MOST_STEPS
 from downburst.domain.probes.results import DelaySpread, Excess, ProbeResult, ProbeSecond, StepResult
 from downburst.domain.probes.signs import ProbeOver, ProbeTold
 from downburst.foundation.bounds import OutOfBounds, count, entries, integer, maybe, number, sentence, shown
@@ -34,12 +34,13 @@ def probe_over(line: Line) -> ProbeOver:
     """The report of a probe's end."""
     excess = line["excess"]
     result = ProbeResult(
-        steps=tuple(map(_step, entries(line["steps"], most=MOST_STEPS))),
+        steps=tuple(sorted(map(_step, entries(line["steps"], most=MOST_MEASURED)), key=lambda one: one.rate_bps)),
         sender_lag_us=count(line["sender_lag_us"]),
         knee_bps=maybe(line["knee_bps"], _rate),
         knee_reason=maybe(line["knee_reason"], _text),
         losses=count(line["losses"]),
         excess=None if excess is None else tuple(map(_excess, entries(excess, most=MOST_EXCESS))),
+        delay_bound_us=maybe(line.get("delay_bound_us"), count),
     )
     return ProbeOver(_name(line["probe"]), _outcome(line["outcome"]), maybe(line["reason"], _text), result)
 
@@ -61,7 +62,7 @@ def _second(line: Line) -> ProbeSecond:
 
 def _step(line: Any) -> StepResult:
     return StepResult(
-        rate_bps=integer(line["rate_bps"], least=LEAST_BPS, most=MOST_BPS),
+        rate_bps=integer(line["rate_bps"], least=1, most=MOST_BPS),
         sent_bps=_rate(line["sent_bps"]),
         received_bps=_rate(line["received_bps"]),
         sent=count(line["sent"]),
@@ -122,6 +123,8 @@ def _text(value: object) -> str:
 
 MOST_NAME = 64
 MOST_EXCESS = 100
+MOST_MEASURED = MOST_STEPS + 2 * MOST_REFINING
+"""A node measures those that were asked for, and refines a sweep near its knee."""
 TEXT_CHARS = 500
 LONGEST_US = 10**12
 """Eleven days; clocks of hosts may be that wrong."""

@@ -72,7 +72,7 @@ class ProbeWish:
 
     @property
     def seconds(self) -> float:
-        """Its duration."""
+        """Its duration, without the steps that refine a sweep."""
         return sum(step.duration_ms for step in self.steps) / 1e3
 
     @property

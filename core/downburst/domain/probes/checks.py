@@ -26,6 +26,12 @@ def check_wish(wish: ProbeWish) -> None:
         raise BadInput(f"a probe waits up to {MOST_PATIENCE_S // 3_600} hours, not {wish.patience_s:g} s; give less")
     for step in wish.steps:
         _check_step(step, wish.kind)
+    least = min(step.frame_bytes // (wish.packet_bytes + FRAME_BYTES) for step in wish.steps)
+    if wish.kind is ProbeKind.KNEE and least < LEAST_PACKETS:
+        raise BadInput(
+            f"the lowest rate of the sweep sends {least} packets, and needs {LEAST_PACKETS}; give longer steps or "
+            "smaller packets"
+        )
     rates = [step.rate_bps for step in wish.steps]
     if rates != sorted(rates):
         raise BadInput("the rates of a sweep rise from step to step; sort them")
@@ -56,6 +62,12 @@ def _check_step(step: ProbeStep, kind: ProbeKind) -> None:
 LEAST_PACKET = 64
 MOST_PACKET = 1_472
 MOST_STEPS = 64
+LEAST_PACKETS = 50
+"""Of each rate of a sweep, so that its loss is told from chance."""
+FRAME_BYTES = 66
+"""Headers of Ethernet, IPv4 and UDP with preamble and gap, besides the payload."""
+MOST_REFINING = 10
+"""Further rates that a node tries near the knee of a sweep."""
 LEAST_BPS = 64_000
 MOST_BPS = 100_000_000_000
 MOST_STEP_S = 60

@@ -69,6 +69,8 @@ class ProbeResult:
     excess: tuple[Excess, ...] | None = None
     variation: float | None = None
     """The coefficient of variation of the rate from second to second; None: fewer than two seconds."""
+    delay_bound_us: int | None = None
+    """The delays are this near the truth; None: not known."""
 
     @property
     def sent(self) -> int:
