@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use downburst_ldm_gateway::tools::LdmTool;
+use downburst_node::circuits::CircuitTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::relay::{Enrolment, Relay};
 use downburst_node::scrub::Scrub;
@@ -247,17 +248,6 @@ enum ControlRequest {
     },
 }
 
-#[derive(Subcommand)]
-enum CircuitTool {
-    /// Try the parts of a circuit: tunnels, tags, shaping. Nothing is left behind.
-    #[command(after_help = PROBE_HOST_EXAMPLES)]
-    ProbeHost {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-}
-
 fn main() -> ExitCode {
     let matches = Arguments::command().get_matches();
     let arguments = match Arguments::from_arg_matches(&matches) {
@@ -278,7 +268,7 @@ fn main() -> ExitCode {
         Role::Hub => drive(hub_runtime(), hub()),
         Role::Tracer(arguments) => drive(site_runtime(), tracer::run(arguments)),
         Role::Stamp(tool) => drive(site_runtime(), downburst_stamp_host::run(tool)),
-        Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
+        Role::Circuits(tool) => downburst_node::circuits::run(&tool),
         Role::Ldm(tool) => downburst_ldm_gateway::tools::run(&tool),
         Role::Patterns => downburst_node::patterns::run(),
         Role::Actions(tool) => downburst_pqact::tools::run(&tool, downburst_node::log_tools::readers),
@@ -389,26 +379,6 @@ fn site_control(arguments: ControlArguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Ends with 1 where circuits can't be made.
-fn probe_host(json: bool) -> ExitCode {
-    let found = downburst_node::circuits::describe_host();
-    let needed = ["net_admin", "vxlan", "htb"];
-    if json {
-        println!("{found}");
-    } else {
-        for (part, ability) in found.as_object().into_iter().flatten() {
-            let word = |name: &str| ability.get(name).and_then(|word| word.as_str()).unwrap_or_default();
-            match ability.get("able").and_then(|able| able.as_bool()) {
-                Some(true) => println!("{part}: yes"),
-                _ => println!("{part}: no: {}; {}", word("sentence"), word("remedy")),
-            }
-        }
-    }
-    let able =
-        |part: &&str| found.pointer(&format!("/{part}/able")).and_then(|able| able.as_bool()) == Some(true);
-    ExitCode::from(u8::from(!needed.iter().all(able)))
-}
-
 async fn relay(arguments: RelayArguments) -> ExitCode {
     downburst_node::system::raise_open_files();
     match downburst_node::relay::run(arguments.relay()).await {
@@ -500,12 +470,6 @@ impl ReceiveArguments {
         })
     }
 }
-
-const PROBE_HOST_EXAMPLES: &str = "Examples:
-  downburst-node circuits probe-host
-  downburst-node circuits probe-host --json
-
-The exit code is 0 where tunnels and shaping work, else 1; tags are of use where the network knows VLANs.";
 
 const CONTROL_EXAMPLES: &str = "Examples:
   downburst-node site-control --dir /var/lib/downburst status

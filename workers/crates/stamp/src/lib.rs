@@ -14,6 +14,7 @@
 mod budget;
 mod directions;
 mod estimate;
+mod exchange;
 mod key;
 mod octets;
 mod packet;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 use crate::directions::{Directions, directions, late_arrivals};
-use crate::sender::Exchange;
+use crate::exchange::Exchange;
 
 /// The findings of a run. Delays in nanoseconds; one-way delays are differences of two clocks and may be negative.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -171,37 +171,3 @@ fn clocks(sound: &[&Exchange], offset: Option<Offset>) -> Clocks {
     }
     Clocks::Synchronized { error_ns }
 }
-
-impl Exchange {
-    fn sequences(&self) -> (u32, u32) {
-        (self.answer.request_sequence, self.answer.sequence)
-    }
-
-    fn forward(&self) -> i64 {
-        self.answer.received_at().since(self.sent)
-    }
-
-    fn backward(&self) -> i64 {
-        self.answered.since(self.answer.sent_at())
-    }
-
-    fn residence(&self) -> i64 {
-        self.answer.sent_at().since(self.answer.received_at())
-    }
-
-    fn round_trip(&self) -> i64 {
-        self.answered.since(self.sent).saturating_sub(self.residence())
-    }
-
-    /// The wall clock was not set in between, and the reflector's stamps fit into the exchange, but for the resolution
-    /// of its stamps.
-    fn is_sound(&self) -> bool {
-        let wall = self.answered.since(self.sent);
-        let elapsed = i64::try_from(self.elapsed.0.saturating_mul(1_000)).unwrap_or(i64::MAX);
-        let was_set = wall.abs_diff(elapsed) > MOST_DRIFT_NANOS;
-        !was_set && self.residence() >= 0 && self.round_trip() >= 0
-    }
-}
-
-/// The kernel's stamp is earlier than the moment at which a busy process reads the monotonic clock.
-const MOST_DRIFT_NANOS: u64 = 500_000_000;

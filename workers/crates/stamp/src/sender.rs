@@ -3,6 +3,7 @@ use downburst_model::Micros;
 use thiserror::Error;
 
 use crate::estimate::ErrorEstimate;
+use crate::exchange::Exchange;
 use crate::key::Key;
 use crate::packet::{Answer, Malformed, Request, base_octets};
 use crate::report::{Report, summarize};
@@ -38,17 +39,6 @@ pub enum NotTaken {
     /// The request has been answered before.
     #[error("the request has been answered already")]
     Duplicate,
-}
-
-/// One request and its answer; times by the clock that took them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Exchange {
-    pub(crate) sent: WallNanos,
-    pub(crate) answered: WallNanos,
-    pub(crate) sent_error: Option<u64>,
-    pub(crate) answer: Answer,
-    /// The time of the exchange by the monotonic clock.
-    pub(crate) elapsed: Micros,
 }
 
 /// One run of requests.

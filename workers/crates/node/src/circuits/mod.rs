@@ -9,8 +9,10 @@ mod keeper;
 mod measure;
 mod packet;
 mod rate;
+mod tool;
 
 pub(crate) use endpoint::Endpoint;
 pub(crate) use keeper::Keeper;
 pub use keeper::describe_host;
 pub(crate) use measure::{Measured, measure};
+pub use tool::{CircuitTool, run};

@@ -11,12 +11,10 @@ use downburst_hub::queries::parsed_pattern;
 use downburst_ldm_gateway::Gateway;
 use downburst_log::{ProductLog as _, SharedLogs};
 use downburst_model::{FeedName, SiteName};
-use downburst_stamp_host::Reflecting;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
 
 use crate::clock::Clock;
 use crate::hub::Connect;
@@ -99,19 +97,10 @@ async fn open(
         "ca_sha256": identity.ca_sha256, "version": env!("CARGO_PKG_VERSION"),
         "sites_address": places.iter().map(ToString::to_string).collect::<Vec<String>>(),
     });
-    let acceptor = TlsAcceptor::from(identity.config);
-    let reflecting = reflect(&start, clock)?;
-    let entrance = Entrance { places, acceptor, ca_sha256: identity.ca_sha256, _reflecting: reflecting };
+    let entrance = Entrance::open(&start, clock, places, identity)?;
     let hub = begun(start, clock, lines, entrance, shared)?;
     serve(&hub, listeners);
     Ok((hub, answer))
-}
-
-/// Answers STAMP requests where the operator wants it.
-fn reflect(start: &Start, clock: Clock) -> Result<Option<Reflecting>, Failure> {
-    let listen = start.network.stamp_listen;
-    let reflecting = listen.map(|at| Reflecting::start(Reflecting::modest(at, clock))).transpose();
-    reflecting.map_err(Failure::bad_request)
 }
 
 async fn listen(start: &Start) -> Result<Vec<TcpListener>, Failure> {
