@@ -80,6 +80,7 @@ const ADDRESS = '#/trace/'
 const URGENCY: DeliveryState[] = [
   'rejected',
   'expired',
+  'dropped',
   'denied',
   'repairing',
   'waiting',

@@ -4,7 +4,7 @@ use downburst_vcmtp::ReceiverInput;
 use super::SiteSession;
 use super::track::Track;
 use crate::frame::Message;
-use crate::{Covered, Expired, FeedStart, Marked, SiteEvent, SiteOutput, StreamId};
+use crate::{Covered, Expired, FeedStart, Marked, Outcome, SiteEvent, SiteOutput, StreamId};
 
 impl SiteSession {
     /// Takes a message of a hub that has admitted the site.
@@ -42,6 +42,7 @@ impl SiteSession {
                 if let Some(offset) = self.clock.reply(now, &reply) {
                     self.receipts.clock_compared(now);
                     self.tell_round_trip(now);
+                    self.apply_deadlines();
                     self.event(SiteEvent::Clock(offset));
                 }
             }
@@ -70,8 +71,10 @@ impl SiteSession {
         if fresh {
             track.begin_fresh(now);
         }
+        let position = track.position();
+        self.apply_deadlines();
         if known != Some(epoch) {
-            self.outputs.push_back(SiteOutput::Checkpoint(track.position()));
+            self.outputs.push_back(SiteOutput::Checkpoint(position));
         }
     }
 
@@ -89,7 +92,8 @@ impl SiteSession {
         let Some(track) = track else {
             return;
         };
-        for receipt in track.expire(now, &expired.sequences, &mut self.outputs) {
+        let outcome = if expired.late == Some(true) { Outcome::LateAtHub } else { Outcome::Expired };
+        for receipt in track.expire(now, (&expired.sequences, outcome), &mut self.outputs) {
             self.receipts.push(now, receipt);
         }
     }
