@@ -465,6 +465,16 @@ def put_objective(feed: str, site: str, body: alarms.ObjectiveWanted) -> Call[al
     return Call("PUT", path_of("v1", "feeds", feed, "objectives", site), alarms.Objective, body=body)
 
 
+def list_outcomes(feed: str, *, cursor: str | None = None, limit: int | None = None) -> Call[list[feeds.Outcomes]]:
+    """The outcomes of a feed's products at each site: for a feed with a deadline, how many were in time."""
+    return Call(
+        "GET",
+        path_of("v1", "feeds", feed, "outcomes"),
+        list[feeds.Outcomes],
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
 def test_pattern(feed: str, body: products.PatternTest) -> Call[products.PatternTested]:
     """Effect of a pattern on the last hours: counts, and the newest ids that match and do not."""
     return Call("POST", path_of("v1", "feeds", feed, "pattern-test"), products.PatternTested, body=body)

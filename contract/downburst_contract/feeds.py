@@ -1,5 +1,6 @@
 """Feeds, and orders to use one transport for them."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -9,6 +10,7 @@ from downburst.domain import feeds as feeds_domain
 from downburst.domain import plans as plans_domain
 from downburst.domain.feeds import DuplicateRule, Durability, FeedClass
 from downburst.domain.plans import Transport
+from downburst.domain.receipts import Settled
 from downburst.ldm.feed_types import parse_feed_type
 from downburst_contract.base import Answer, Bytes, Shape, members
 
@@ -36,10 +38,13 @@ class FeedChange(Shape):
     ldm_feed_type: FeedType | None = None
     """LDM's feed types of its products; null: LDMs neither bring nor get them."""
     ldm_pattern: LdmPattern | None = None
+    deadline_ms: Annotated[int, Field(ge=1, le=86_400_000)] | None = None
+    """Products that can't be at a site this long after the hub stored them are dropped and counted, milliseconds;
+    null: an ordinary feed."""
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"ldm_feed_type", "ldm_pattern"}
+        return {"ldm_feed_type", "ldm_pattern", "deadline_ms"}
 
     def given(self) -> dict[str, Any]:
         """What the client said, by the model's names."""
@@ -78,11 +83,39 @@ class Feed(Answer):
     """LDM's feed types of its products; null: LDMs neither bring nor get them."""
     ldm_pattern: str | None
     """Of these types, the products whose identifier matches; null: all."""
+    deadline_ms: int | None
+    """Products that can't be at a site this long after the hub stored them are dropped and counted, milliseconds;
+    null: an ordinary feed."""
 
     @classmethod
     def of(cls, feed: feeds_domain.Feed) -> Self:
         """A feed for clients."""
         return cls(**members(feed, feed="name"))
+
+
+class Outcomes(Answer):
+    """The outcomes of a feed's products at one site, as its receipts report them: of all that the hub stored since
+    the site took the feed, each product has one."""
+
+    site: str
+    stored: int
+    duplicates: int
+    """The site already had them."""
+    late_at_hub: int
+    """Of a feed with a deadline: not sent, as they could not be in time."""
+    late_at_site: int
+    """Of a feed with a deadline: they came behind it, and the site dropped them."""
+    expired: int
+    """They left the hub's log before the site got them."""
+    rejected: int
+    """Their bytes did not match their digest three times."""
+
+    @classmethod
+    def of(cls, site: str, settled: Iterable[Settled]) -> Self:
+        """The sums over the epochs of the feed's log."""
+        rows = list(settled)
+        names = ("stored", "duplicates", "late_at_hub", "late_at_site", "expired", "rejected")
+        return cls(site=site, **{name: sum(getattr(row, name) for row in rows) for name in names})
 
 
 class PinNew(Shape):

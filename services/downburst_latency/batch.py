@@ -133,6 +133,9 @@ def _settled(line: dict[str, Any]) -> Settled:
         duplicates=bounds.count(line["duplicates"], most=PRODUCTS_MAX),
         rejected=bounds.count(line["rejected"], most=PRODUCTS_MAX),
         expired=bounds.count(line["expired"], most=PRODUCTS_MAX),
+        # A node of an earlier release counts none.
+        late_at_hub=bounds.count(line.get("late_at_hub", 0), most=PRODUCTS_MAX),
+        late_at_site=bounds.count(line.get("late_at_site", 0), most=PRODUCTS_MAX),
     )
 
 

@@ -417,6 +417,7 @@ async def _look(play: Played) -> None:
     await ask("GET", "/v1/volume", query="?format=csv")
     await ask("GET", "/v1/feeds/{feed}", feed="NGRID")
     await ask("GET", "/v1/feeds/{feed}/plans", feed="NGRID")
+    await ask("GET", "/v1/feeds/{feed}/outcomes", feed="NGRID")
     await ask("GET", "/v1/feeds/{feed}/distribution", feed="NGRID")
     await ask("POST", "/v1/feeds/{feed}/pattern-test", feed="NGRID", body={"pattern": "nam"})
     await ask("PUT", "/v1/feeds/{feed}/pin", feed="NGRID", body={"transport": "unicast"})

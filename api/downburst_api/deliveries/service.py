@@ -67,6 +67,7 @@ class Context:
             action_failed=_action_failed(session, product.feed),
             retention_hours=self.feeds[product.feed].retention_hours,
             objective_ms=self.objectives_ms.get((product.feed, site), self.feeds[product.feed].objective_ms),
+            deadline_ms=self.feeds[product.feed].deadline_ms,
         )
 
     def facts(self, product: ProductFacts, told: Iterable[SiteFacts], site: str | None) -> list[SiteFacts]:

@@ -1,5 +1,7 @@
 """Routes of feeds and pins."""
 
+from functools import partial
+
 from fastapi import APIRouter, Response
 
 from downburst.domain.events import PinChanged
@@ -52,6 +54,12 @@ async def change_feed(
 async def remove_feed(hub: Hub, unchanged: Unchanged, feed: str) -> None:
     """Removes a feed and the subscriptions to it."""
     await service.remove(hub, feed, unchanged)
+
+
+@router.get("/{feed}/outcomes")
+async def list_outcomes(hub: Hub, feed: str, page: Paged) -> list[shapes.Outcomes]:
+    """The outcomes of a feed's products at each site: for a feed with a deadline, how many were in time."""
+    return page.of(await hub.ledger.read(partial(service.outcomes, feed=feed)), "site")
 
 
 @router.put("/{feed}/pin")

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from downburst.domain.events import FeedsChanged, SubscriptionsChanged
@@ -40,6 +41,12 @@ async def change(hub: Runtime, feed: str, given: dict[str, Any], unchanged: IfMa
     kept = await hub.ledger.write(lambda tx: tx.feeds.change(_changed(_seen(tx, feed, unchanged), given)))
     await _announce(hub)
     return kept
+
+
+def outcomes(tx: Transaction, *, feed: str) -> list[shapes.Outcomes]:
+    """The outcomes of the feed's products, by site."""
+    rows = tx.measured.settled.of_feed(tx.feeds.one(feed).name)
+    return [shapes.Outcomes.of(site, of_site) for site, of_site in groupby(rows, key=lambda row: row.site)]
 
 
 async def remove(hub: Runtime, feed: str, unchanged: IfMatch) -> None:

@@ -8,6 +8,7 @@ from typing import Protocol
 from downburst.domain.alarms import Alarm
 from downburst.domain.feeds import FeedLog
 from downburst.domain.plans import LegCounters, Plan
+from downburst.domain.receipts import Settled
 from downburst.exposition import Sample, catalogue, text_of
 from downburst.host.host_clock import HostClock
 from downburst.ledger.repositories.receipts import LossKey
@@ -97,6 +98,20 @@ def _lost(feeds: Sequence[str], losses: Mapping[LossKey, int]) -> Iterator[Sampl
     for key, products in losses.items():
         lost[key.feed, key.outcome] += products
     yield from sorted(lost.items())
+
+
+def deadlines_text(rows: Iterable[Settled]) -> str:
+    """The outcomes of products of feeds with a deadline, summed over the epochs of their logs."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for row in rows:
+        outcomes = {
+            "stored": row.stored + row.duplicates,
+            "late-at-hub": row.late_at_hub,
+            "late-at-site": row.late_at_site,
+            "lost": row.expired + row.rejected,
+        }
+        counts.update({(row.feed, row.site, outcome): products for outcome, products in outcomes.items()})
+    return text_of(catalogue.DEADLINE_PRODUCTS, sorted(counts.items()))
 
 
 def alarms_text(alarms: Iterable[Alarm]) -> str:

@@ -17,6 +17,7 @@ from downburst.domain.circuits import Circuit, Measured
 from downburst.domain.feeds import FeedLog
 from downburst.domain.plans import LegCounters, Plan
 from downburst.domain.probes import Probe
+from downburst.domain.receipts import Settled
 from downburst.exposition import CONTENT_TYPE, process_text
 from downburst.foundation.errors import DownburstError
 from downburst.ledger import Transaction
@@ -27,7 +28,7 @@ from downburst.sketches.sheet import Sheet
 from downburst_api.http.parameters import Hub
 from downburst_api.latency.service import minute_of
 from downburst_api.metrics.circuits import circuits_text, offers_text
-from downburst_api.metrics.hub import Standing, alarms_text, host_clock_text, hub_text, traffic_text
+from downburst_api.metrics.hub import Standing, alarms_text, deadlines_text, host_clock_text, hub_text, traffic_text
 from downburst_api.metrics.latency import latency_text
 from downburst_api.metrics.probes import probes_of, probes_text
 from downburst_api.metrics.sites import backlogs_text, sites_text
@@ -67,6 +68,8 @@ class _Facts:
     alarms: list[Alarm]
     offers: list[CircuitOffer]
     probes: list[Probe]
+    outcomes: list[Settled]
+    """Of feeds with a deadline."""
 
 
 def _facts(tx: Transaction, *, since_minute: int, now: datetime) -> _Facts:
@@ -83,7 +86,13 @@ def _facts(tx: Transaction, *, since_minute: int, now: datetime) -> _Facts:
         alarms=tx.alerting.alarms.open(),
         offers=ordering.shown(tx, tx.planning.offers.all(), now),
         probes=probes_of(tx, now),
+        outcomes=_outcomes(tx),
     )
+
+
+def _outcomes(tx: Transaction) -> list[Settled]:
+    bound = [feed.name for feed in tx.feeds.all() if feed.deadline_ms is not None]
+    return [row for feed in bound for row in tx.measured.settled.of_feed(feed)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +142,7 @@ def _texts(hub: Runtime, facts: _Facts, present: _Present) -> Iterator[str]:
     yield from host_clock_text(hub.counted.host_clock.now())
     losses = hub.counted.losses.follow(facts.losses)
     yield from traffic_text(facts.feeds, present.arrivals, facts.counters, facts.plans, losses)
+    yield deadlines_text(facts.outcomes)
     yield from sites_text(facts.sites, present.sessions, present.ldm_sites)
     yield from backlogs_text(facts.sites, present.backlogs, now)
     yield from latency_text(hub.counted.histograms.follow(facts.latencies, now_minute=minute_of(now)))

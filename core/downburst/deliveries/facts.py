@@ -141,3 +141,4 @@ class Known:
     """The newest failure of the site's own rules for a product of the feed."""
     retention_hours: float | None = None
     objective_ms: float | None = None
+    deadline_ms: int | None = None

@@ -1,4 +1,4 @@
-"""The delivery state of a product for one site: one of eight states, its reason, and the next action.
+"""The delivery state of a product for one site: one of nine states, its reason, and the next action.
 
 The first of these that applies decides: the site's receipts, its recorded losses, its rights, its subscriptions,
 its session, and finally the facts about an offline site.
@@ -26,6 +26,8 @@ class DeliveryState(StrEnum):
     STORED = "stored"
     REJECTED = "rejected"
     EXPIRED = "expired"
+    DROPPED = "dropped"
+    """Of a feed with a deadline, and later than that."""
     NOT_SUBSCRIBED = "not-subscribed"
     DENIED = "denied"
 
@@ -41,6 +43,7 @@ class Cause(StrEnum):
     SITE_DOWN = "site-down"
     LEFT_THE_LOG = "left-the-log"
     TOO_OLD = "too-old"
+    DEADLINE = "deadline"
     DIGEST = "digest-mismatch"
     ACTION = "action-failed"
     DISK = "disk"
@@ -109,6 +112,8 @@ def _by_receipt(case: _Case) -> Delivery | None:
             return _stored(case, receipt)
         case "rejected":
             return _rejected(case, receipt)
+        case "late-at-hub" | "late-at-site":
+            return _dropped(case, receipt)
         case _:
             return _expired(case, receipt)
 
@@ -177,6 +182,19 @@ def _expired(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
     reason = "its bytes left the hub's log before the site got them"
     action = f"keep more hours (downburst log advise shows how many fit); {case.again}"
     return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt, cause=Cause.LEFT_THE_LOG)
+
+
+def _dropped(case: _Case, receipt: "ReceiptFacts") -> Delivery:
+    limit = "" if case.known.deadline_ms is None else f" of {duration(case.known.deadline_ms)}"
+    where = "the site dropped it when it came" if receipt.outcome == "late-at-site" else "the hub did not send it"
+    return Delivery(
+        case.facts.site,
+        DeliveryState.DROPPED,
+        f"later than the feed's deadline{limit}: {where}",
+        f"if this is common: compare the feed's rate with the path's, or raise the deadline; {case.again}",
+        receipt,
+        cause=Cause.DEADLINE,
+    )
 
 
 def _age_limit_s(case: _Case) -> float | None:
@@ -428,7 +446,7 @@ _BY_STANDING = {
     "said": _on_the_line,
     "not-served": _not_yet_served,
 }
-_OUTCOMES = {"stored": 0, "held": 1, "rejected": 2, "expired": 3}
+_OUTCOMES = {"stored": 0, "held": 1, "rejected": 2, "expired": 3, "late-at-hub": 4, "late-at-site": 5}
 
 REPAIR_AFTER_MS = 2_000.0
 """Repairs of a leg take some round trips; a product that is incomplete by then is being repaired."""

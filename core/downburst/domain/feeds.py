@@ -54,6 +54,9 @@ class Feed:
     """LDM's feed types of its products, as an expression; None: it is not exchanged with LDMs."""
     ldm_pattern: str | None = None
     """Of these types, the products with a matching identifier; None: all."""
+    deadline_ms: int | None = None
+    """Products that can't be at a site this long after the hub stored them are dropped and counted; None: an ordinary
+    feed, whose products are delivered however late."""
 
     def __post_init__(self) -> None:
         check_feed_name(self.name)

@@ -40,6 +40,10 @@ class Settled:
     duplicates: int = 0
     rejected: int = 0
     expired: int = 0
+    late_at_hub: int = 0
+    """Products of a feed with a deadline that the hub did not send, as they could not be in time."""
+    late_at_site: int = 0
+    """Products of such a feed that arrived behind the deadline, and were dropped."""
     last_receipt_at: datetime | None = None
 
 

@@ -100,6 +100,13 @@ LOST_PRODUCTS = _counter(
     "feed outcome",
     "feeds outcomes",
 )
+DEADLINE_PRODUCTS = _gauge(
+    "downburst_deadline_products",
+    "products",
+    "Products of feeds with a deadline, by outcome at a site: stored, late-at-hub, late-at-site or lost",
+    "feed site outcome",
+    "feeds sites outcomes",
+)
 PLAN_SWITCHES = _counter("downburst_plan_switches_total", "plans", "Plans made after the first", "feed", "feeds")
 PREDICTED_RATIO = _gauge(
     "downburst_predicted_over_measured_ratio", "", "Predicted p99 over the measured one", "feed", "feeds"
@@ -245,6 +252,7 @@ CATALOGUE: dict[str, tuple[Metric, ...]] = {
         *(NODE_UP, NODE_RESTARTS, PROBE_UP, HOST_CLOCK_ERROR, HOST_CLOCK_SYNCHRONISED),
         *(DISK_FREE, DISK_SIZE, LOG_PRODUCTS, LOG_SIZE, LOG_LIMIT, LOG_OLDEST),
         *(INGEST_PRODUCTS, INGEST_BYTES, EGRESS_BYTES, REPAIR_BYTES, LOST_PRODUCTS, PLAN_SWITCHES, PREDICTED_RATIO),
+        DEADLINE_PRODUCTS,
         *(SESSIONS, SITE_UP, SITE_BUILD_INFO, TRANSPORT_INFO, CLOCK_OFFSET, CLOCK_BOUND),
         *(PENDING_PRODUCTS, PENDING_BYTES, PENDING_OLDEST, PENDING_LOST),
         *(DELIVERY_LATENCY, END_TO_END_LATENCY, QUEUEING, ACTION),

@@ -310,7 +310,7 @@ export interface Candidate {
 export type Cap = 'hard' | 'soft'
 
 /** What keeps a product from a site or from its local software, as a word for programs; names are promises. */
-export type Cause = 'not-subscribed' | 'filtered' | 'denied' | 'queued-behind' | 'site-down' | 'left-the-log' | 'too-old' | 'digest-mismatch' | 'action-failed' | 'disk'
+export type Cause = 'not-subscribed' | 'filtered' | 'denied' | 'queued-behind' | 'site-down' | 'left-the-log' | 'too-old' | 'deadline' | 'digest-mismatch' | 'action-failed' | 'disk'
 
 /** Who sets a ceiling: both hold. */
 export type CeilingSide = 'site' | 'operator'
@@ -826,7 +826,7 @@ export interface Delivery {
 }
 
 /** Where a product is for a site. */
-export type DeliveryState = 'waiting' | 'sending' | 'repairing' | 'stored' | 'rejected' | 'expired' | 'not-subscribed' | 'denied'
+export type DeliveryState = 'waiting' | 'sending' | 'repairing' | 'stored' | 'rejected' | 'expired' | 'dropped' | 'not-subscribed' | 'denied'
 
 /** The form in which a provider takes a change of a reservation. */
 export type Dialect = 'capacity' | 'p2ps' | 'none'
@@ -956,6 +956,9 @@ export interface Feed {
   ldm_feed_type: string | null
   /** Of these types, the products whose identifier matches; null: all. */
   ldm_pattern: string | null
+  /** Products that can't be at a site this long after the hub stored them are dropped and counted, milliseconds;
+      null: an ordinary feed. */
+  deadline_ms: number | null
 }
 
 /** What a site lacks of one feed. */
@@ -983,6 +986,9 @@ export interface FeedChange {
   /** LDM's feed types of its products; null: LDMs neither bring nor get them. */
   ldm_feed_type?: string | null
   ldm_pattern?: string | null
+  /** Products that can't be at a site this long after the hub stored them are dropped and counted, milliseconds;
+      null: an ordinary feed. */
+  deadline_ms?: number | null
 }
 
 /** Priority of a feed, highest first. */
@@ -1007,6 +1013,9 @@ export interface FeedNew {
   /** LDM's feed types of its products; null: LDMs neither bring nor get them. */
   ldm_feed_type?: string | null
   ldm_pattern?: string | null
+  /** Products that can't be at a site this long after the hub stored them are dropped and counted, milliseconds;
+      null: an ordinary feed. */
+  deadline_ms?: number | null
   feed: string
 }
 
@@ -1501,6 +1510,23 @@ export interface Offer {
 
 /** The progress of an order. */
 export type OrderStep = 'would-order' | 'ordered' | 'up' | 'releasing' | 'ended' | 'refused' | 'failed'
+
+/** The outcomes of a feed's products at one site, as its receipts report them: of all that the hub stored since
+    the site took the feed, each product has one. */
+export interface Outcomes {
+  site: string
+  stored: number
+  /** The site already had them. */
+  duplicates: number
+  /** Of a feed with a deadline: not sent, as they could not be in time. */
+  late_at_hub: number
+  /** Of a feed with a deadline: they came behind it, and the site dropped them. */
+  late_at_site: number
+  /** They left the hub's log before the site got them. */
+  expired: number
+  /** Their bytes did not match their digest three times. */
+  rejected: number
+}
 
 /** Everything the page shows, which the event `overview` carries too. Null: not measured. */
 export interface Overview {

@@ -93,6 +93,7 @@ const ADDRESS = '#/trace/'
 const URGENCY: DeliveryState[] = [
   'rejected',
   'expired',
+  'dropped',
   'denied',
   'repairing',
   'waiting',

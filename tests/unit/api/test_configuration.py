@@ -6,6 +6,7 @@ import pytest
 
 from downburst.domain.events import FeedsChanged, PinChanged, SitesChanged, SubscriptionsChanged
 from downburst.domain.plans import Transport
+from downburst.domain.receipts import Batch, Settled
 from downburst.foundation.clock import FakeClock, to_us
 from unit.api.conftest import Asked
 
@@ -27,6 +28,21 @@ async def test_a_feed_from_its_making_to_its_end(hub: Asked) -> None:
     await hub.problem("GET", path, 404, "unknown-feed")
 
 
+async def test_a_feed_gets_a_deadline_and_its_outcomes_are_told(hub: Asked) -> None:
+    made = await hub.ask("POST", "/v1/feeds", 201, json={"feed": "RADAR", "deadline_ms": 500})
+    assert (made["deadline_ms"], hub.node.fake.feeds["RADAR"]["deadline_ms"]) == (500, 500)
+    assert await hub.ask("GET", "/v1/feeds/RADAR/outcomes") == []
+    with hub.runtime.ledger.transaction() as tx:
+        for number, epoch in enumerate(("7", "8")):
+            report = Settled("RADAR", epoch, "a.edu", 9, stored=5, late_at_hub=3, late_at_site=1)
+            tx.measured.batches.load(Batch(f"b{number}", settled=(report,)))
+    (told,) = await hub.ask("GET", "/v1/feeds/RADAR/outcomes")
+    assert (told["site"], told["stored"], told["late_at_hub"], told["late_at_site"]) == ("a.edu", 10, 6, 2)
+    changed = await hub.ask("PATCH", "/v1/feeds/RADAR", json={"deadline_ms": None})
+    assert (changed["deadline_ms"], hub.node.fake.feeds["RADAR"]["deadline_ms"]) == (None, None)
+    await hub.problem("GET", "/v1/feeds/RADIO/outcomes", 404, "unknown-feed")
+
+
 async def test_put_makes_a_feed_too(hub: Asked) -> None:
     assert (await hub.ask("PUT", "/v1/feeds/NEW", json={}))["class"] == "grid"
 
@@ -37,6 +53,7 @@ async def test_put_makes_a_feed_too(hub: Asked) -> None:
         ({"feed": "two words"}, "letters, digits and"),
         ({"feed": "A", "class": "gird"}, "'warning', 'observation', 'grid' or 'bulk'"),
         ({"feed": "A", "retention_hours": 0}, "retention_hours"),
+        ({"feed": "A", "deadline_ms": 0}, "deadline_ms"),
         ({"feed": "A", "class": None}, "class can't be null"),
         ({"feed": "A", "tpyo": 1}, "tpyo"),
         ({}, "feed"),

@@ -157,6 +157,19 @@ async def test_the_text_has_what_the_catalogue_describes_and_nothing_else(told: 
     assert ours == {name: (one.kind.value, one.help) for name, one in described.items()}
 
 
+async def test_feeds_with_a_deadline_tell_the_outcomes_of_their_products(told: Asked) -> None:
+    with told.runtime.ledger.transaction() as tx:
+        tx.feeds.add(Feed("RADAR", deadline_ms=500))
+        late = replace(settled(10, stored=7, feed="RADAR", site="a.edu"), late_at_hub=2, late_at_site=1)
+        tx.measured.batches.load(Batch("late", (), (), (late,)))
+    shown = await samples(told)
+    found = {name: value for name, value in shown.items() if name.startswith("downburst_deadline_products")}
+    counts = {"stored": 7, "late-at-hub": 2, "late-at-site": 1, "lost": 0}
+    labels = 'feed="RADAR",site="a.edu"'
+    assert found == {f'downburst_deadline_products{{{labels},outcome="{name}"}}': n for name, n in counts.items()}
+    assert shown['downburst_lost_products_total{feed="RADAR",outcome="expired"}'] == 0, "no alarm: it is as ordered"
+
+
 async def test_losses_begin_at_0_and_never_go_back(told: Asked, clock: FakeClock) -> None:
     name = 'downburst_lost_products_total{feed="NGRID",outcome="expired"}'
     ledger = told.runtime.ledger

@@ -129,6 +129,19 @@ def test_a_site_that_does_not_confirm_should_look_at_its_disk() -> None:
     assert (found.state, "read-only disk" in found.next_action) == (S.SENDING, True)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "where"),
+    [("late-at-hub", "the hub did not send it"), ("late-at-site", "the site dropped it when it came")],
+)
+def test_what_missed_the_deadline_of_its_feed_is_dropped(outcome: str, where: str) -> None:
+    found = judged(replace(SITE, receipts=(receipt(outcome),)), Known(deadline_ms=500))
+    assert (found.state, found.cause) == (S.DROPPED, Cause.DEADLINE)
+    assert found.reason == f"later than the feed's deadline of 500.0 ms: {where}"
+    assert "resend" in found.next_action
+    again = replace(SITE, receipts=(receipt(outcome), receipt("stored")))
+    assert judged(again, Known(deadline_ms=500)).state is S.STORED, "a resend is ordinary"
+
+
 def test_what_left_the_log_before_a_site_got_it_is_expired() -> None:
     assert judged(product=GONE).state is S.EXPIRED
     assert judged(replace(SITE, session=session("owed")), product=GONE).state is S.EXPIRED
@@ -151,7 +164,7 @@ def test_a_site_that_is_away_waits_for_it_or_has_it() -> None:
 
 def test_every_case_has_a_state_a_reason_and_a_next_action() -> None:
     sessions = [None, *(session(word) for word in ("settled", "queued", "owed", "left-to-leg", "said", "not-served"))]
-    receipts = [(), *((receipt(outcome),) for outcome in ("stored", "held", "rejected", "expired"))]
+    receipts = [(), *((receipt(outcome),) for outcome in ("stored", "rejected", "expired", "late-at-hub"))]
     exceptions = [None, ProductException("NGRID", "7", 42, "unl.edu", "expired", NOW)]
     seen = set()
     for one, said, lost, allowed, subscriptions, matches, kept in combinations(

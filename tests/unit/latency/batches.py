@@ -44,6 +44,8 @@ def document(batch: str = "b1", minute: int = 29_453_760) -> dict[str, Any]:
                 "duplicates": 0,
                 "rejected": 0,
                 "expired": 1,
+                "late_at_hub": 3,
+                "late_at_site": 2,
             }
         ],
     }

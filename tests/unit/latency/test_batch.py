@@ -22,6 +22,14 @@ def test_a_batch_is_read_into_the_shared_words() -> None:
     assert dict(sketch.buckets) == {"18": 2, "-17": 1, "n9": 1}
     assert batch.exceptions[0].outcome == "expired"
     assert (batch.settled[0].settled_to, batch.settled[0].stored_bytes) == (9, 4_000)
+    assert (batch.settled[0].late_at_hub, batch.settled[0].late_at_site) == (3, 2)
+
+
+def test_a_node_of_an_earlier_release_counts_no_late_products() -> None:
+    older = document()
+    del older["settled"][0]["late_at_hub"], older["settled"][0]["late_at_site"]
+    read = read_batch(json.dumps(older))
+    assert (read.batch.settled[0].late_at_hub, read.set_aside) == (0, ())
 
 
 NO_ENTRIES = [

@@ -128,6 +128,7 @@ async def test_a_start_tells_everything_in_order(stage: Stage) -> None:
         "at_least": [],
         "ldm_feed_type": None,
         "ldm_pattern": None,
+        "deadline_ms": None,
     }
     assert jobs[2]["sites"][0]["subscriptions"] == [{"feed": "NGRID", "pattern": "^A", "not_pattern": None}]
     assert jobs[2]["sites"][0]["access_rate_bps"] == 8_000_000

@@ -64,7 +64,7 @@ Line = dict[str, Any]
 
 def jobs() -> dict[str, Line]:
     """A job of each kind, with everything that it may hold."""
-    feed = Feed("NGRID", unicast_leg=1, ldm_feed_type="NGRID", ldm_pattern="^Y")
+    feed = Feed("NGRID", unicast_leg=1, ldm_feed_type="NGRID", ldm_pattern="^Y", deadline_ms=500)
     site = Site(
         "unl.edu",
         multicast_interface="eth1",

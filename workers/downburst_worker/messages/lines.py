@@ -292,6 +292,7 @@ def _feed(feed: Feed, heads: Sequence[LogHead]) -> Line:
         "at_least": remembered,
         "ldm_feed_type": feed.ldm_feed_type,
         "ldm_pattern": feed.ldm_pattern,
+        "deadline_ms": feed.deadline_ms,
     }
 
 

@@ -26,6 +26,14 @@ LdmType = Annotated[str | None, typer.Option(help="LDM's feed types of its produ
 LdmPattern = Annotated[
     str | None, typer.Option(help="Regular expression on the identifiers of these types; all if left out.")
 ]
+Deadline = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=1_000 * A_DAY_S,
+        help="Drop and count products that can't be at a site within this time, in ms; 0: an ordinary feed again.",
+    ),
+]
 Largest = Annotated[int | None, typer.Option(help="Largest product, in bytes.")]
 
 
@@ -41,13 +49,14 @@ def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         return
     table(
         "Feeds",
-        ("feed", "class", "kept", "objective", "duplicate key", "LDM"),
+        ("feed", "class", "kept", "objective", "deadline", "duplicate key", "LDM"),
         (
             [
                 f["feed"],
                 f["class"],
                 _kept(f),
                 milliseconds(f["objective_ms"]),
+                "none" if f["deadline_ms"] is None else milliseconds(f["deadline_ms"]),
                 f["duplicate_rule"],
                 f["ldm_feed_type"],
             ]
@@ -70,6 +79,7 @@ def add_feed(  # noqa: PLR0913
     max_product_bytes: Largest = None,
     ldm_feed_type: LdmType = None,
     ldm_pattern: LdmPattern = None,
+    deadline_ms: Deadline = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -87,7 +97,7 @@ def add_feed(  # noqa: PLR0913
         max_product_bytes=max_product_bytes,
         ldm_feed_type=ldm_feed_type,
         ldm_pattern=ldm_pattern,
-    )
+    ) | _deadline(deadline_ms)
     made = HubClient(hub).ask("POST", "v1", "feeds", json={"feed": feed} | wanted)
     show(made) if as_json else print(f"feed {made['feed']} created: {made['class']}, kept {_kept(made)}")
 
@@ -105,6 +115,7 @@ def set_feed(  # noqa: PLR0913
     max_product_bytes: Largest = None,
     ldm_feed_type: LdmType = None,
     ldm_pattern: LdmPattern = None,
+    deadline_ms: Deadline = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -122,11 +133,30 @@ def set_feed(  # noqa: PLR0913
         max_product_bytes=max_product_bytes,
         ldm_feed_type=ldm_feed_type,
         ldm_pattern=ldm_pattern,
-    )
+    ) | _deadline(deadline_ms)
     if not wanted:
         raise BadInput("nothing to change was given; `downburst feeds set --help` shows what there is")
     changed = HubClient(hub).ask("PATCH", "v1", "feeds", feed, json=wanted)
     show(changed) if as_json else print(f"feed {feed} changed")
+
+
+@app.command("outcomes")
+def list_outcomes(feed: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List what became of a feed's products at each site: for a feed with a deadline, how many were in time.
+
+    Example: downburst feeds outcomes RADAR
+    """
+    found = HubClient(hub).ask("GET", "v1", "feeds", feed, "outcomes")
+    if as_json:
+        show(found)
+        return
+    columns = ("site", "stored", "duplicates", "late_at_hub", "late_at_site", "expired", "rejected")
+    table(
+        f"Products of {feed} by site",
+        [name.replace("_", " ") for name in columns],
+        ([row[name] for name in columns] for row in found),
+        empty="no site has reported on the feed yet",
+    )
 
 
 @app.command("remove")
@@ -138,6 +168,10 @@ def remove_feed(feed: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, 
     confirm(f"Remove feed {feed}, its products and the subscriptions to it?", yes=yes)
     HubClient(hub).ask("DELETE", "v1", "feeds", feed)
     show({"removed": feed}) if as_json else print(f"feed {feed} removed, and the subscriptions to it")
+
+
+def _deadline(deadline_ms: int | None) -> dict[str, Any]:
+    return {} if deadline_ms is None else {"deadline_ms": deadline_ms or None}
 
 
 def _kept(feed: dict[str, Any]) -> str:

@@ -111,6 +111,8 @@ _COUNTED = {
     "duplicates": PRODUCTS_MAX,
     "rejected": PRODUCTS_MAX,
     "expired": PRODUCTS_MAX,
+    "late_at_hub": PRODUCTS_MAX,
+    "late_at_site": PRODUCTS_MAX,
 }
 """The counters and their maxima: a site's products are summed over its feeds."""
 # More than a day of one batch a second; a batch file never waits longer than the node keeps it.

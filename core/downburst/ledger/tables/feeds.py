@@ -31,6 +31,7 @@ feeds = Table(
     Column("created_at", Instant, nullable=False),
     Column("ldm_feed_type", Text),
     Column("ldm_pattern", Text),
+    Column("deadline_ms", BigInteger),
 )
 
 

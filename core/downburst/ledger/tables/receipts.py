@@ -34,6 +34,8 @@ settled = Table(
     Column("rejected", BigInteger, nullable=False),
     Column("expired", BigInteger, nullable=False),
     Column("last_receipt_at", Instant),
+    Column("late_at_hub", BigInteger, nullable=False),
+    Column("late_at_site", BigInteger, nullable=False),
 )
 
 

@@ -264,7 +264,7 @@ trait First {
 }
 
 variants! {
-    Outcome { Stored, Rejected, Expired, Held }
+    Outcome { Stored, Rejected, Expired, Held, LateAtHub, LateAtSite }
     Lane { Live, Backfill, Resend }
     Class { Warning, Observation, Grid, Bulk }
     Transport { Unicast, Multicast, StaticCircuit, DynamicCircuit }

@@ -56,6 +56,8 @@ struct Settled {
     duplicates: u64,
     rejected: u64,
     expired: u64,
+    late_at_hub: u64,
+    late_at_site: u64,
 }
 
 #[derive(Serialize)]
@@ -165,6 +167,8 @@ impl Batches {
             Outcome::Held => &mut settled.duplicates,
             Outcome::Rejected => &mut settled.rejected,
             Outcome::Expired => &mut settled.expired,
+            Outcome::LateAtHub => &mut settled.late_at_hub,
+            Outcome::LateAtSite => &mut settled.late_at_site,
         };
         add(counted, run.len() as u64);
     }

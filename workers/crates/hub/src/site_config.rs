@@ -42,6 +42,8 @@ pub fn handling(line: &SiteLine) -> Vec<FeedHandling> {
         feed: feed.clone(),
         hold_us: items.iter().filter_map(|item| item.hold_us).max(),
         max_age_us: items.iter().try_fold(0, |longest, item| Some(item.max_age_us?.max(longest))),
+        // The session adds it: it is a setting of the feed.
+        deadline_us: None,
     });
     handled.filter(|it| it.hold_us.is_some() || it.max_age_us.is_some()).collect()
 }

@@ -17,6 +17,10 @@ pub struct FeedHandling {
     /// Products that the hub stored longer ago than this are no longer sent and expire for the site, microseconds.
     #[n(2)]
     pub max_age_us: Option<i64>,
+    /// The feed's deadline, in microseconds from the hub's stored stamp: later products are dropped and counted, by
+    /// the hub and by the site. `None`: an ordinary feed.
+    #[n(3)]
+    pub deadline_us: Option<u64>,
 }
 
 /// Hub to site: the handling of its feeds, as a whole set without the feeds that have no settings; replaces the

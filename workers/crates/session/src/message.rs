@@ -266,7 +266,8 @@ pub struct Covered {
     pub to: Sequence,
 }
 
-/// Hub to site: products that matched and are no longer in the log. They become `expired`.
+/// Hub to site: products that matched and are no longer in the log, or can no longer meet the feed's deadline. They
+/// become `expired`, or `late at hub`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Expired {
     /// The feed.
@@ -278,6 +279,9 @@ pub struct Expired {
     /// Their numbers.
     #[n(2)]
     pub sequences: RangeSet,
+    /// True: the hub dropped them, as they can't meet the feed's deadline. Only for feeds with a deadline.
+    #[n(3)]
+    pub late: Option<bool>,
 }
 
 /// Site to hub: a request for sequences of a feed that the site lacks; the repair of last resort. The hub

@@ -159,7 +159,14 @@ pub(crate) const RECEIPTS: usize = 4_096;
 
 const REPAIRED: u8 = 1;
 const ACTION: u8 = 2;
-const OUTCOMES: [Outcome; 4] = [Outcome::Stored, Outcome::Rejected, Outcome::Expired, Outcome::Held];
+const OUTCOMES: [Outcome; 6] = [
+    Outcome::Stored,
+    Outcome::Rejected,
+    Outcome::Expired,
+    Outcome::Held,
+    Outcome::LateAtHub,
+    Outcome::LateAtSite,
+];
 const LANES: [Lane; 3] = [Lane::Live, Lane::Backfill, Lane::Resend];
 const CLASSES: [Class; 4] = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
 const TRANSPORTS: [Transport; 4] =
@@ -181,7 +188,7 @@ mod tests {
         let feed = FeedName::parse(["NGRID", "IDS|DDPLUS"][kind % 2]).unwrap();
         Receipt {
             key: ProductKey { feed, epoch: Epoch(7), sequence: Sequence(sequence) },
-            outcome: OUTCOMES[kind % 4],
+            outcome: OUTCOMES[kind % 6],
             lane: LANES[kind % 3],
             leg: LegId(kind as u32),
             transport: TRANSPORTS[kind % 4],

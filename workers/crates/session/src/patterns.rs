@@ -63,6 +63,13 @@ impl Patterns {
         self.feeds.contains_key(feed)
     }
 
+    /// From now on, small products of the feed are sent together, or not.
+    pub(crate) fn set_trains(&mut self, feed: &FeedName, trains: bool) {
+        if let Some(filter) = self.feeds.get_mut(feed).filter(|filter| filter.trains() != trains) {
+            *filter = Arc::new(Filter::of_texts(filter.key.texts.clone(), trains, filter.key.heartbeats));
+        }
+    }
+
     /// The site's filter for the feed.
     pub(crate) fn filter(&self, feed: &FeedName) -> Option<&Arc<Filter>> {
         self.feeds.get(feed)
@@ -99,6 +106,10 @@ impl Filter {
             selections.into_iter().map(|wish| (wish.pattern, wish.not_pattern, wish.within)).collect();
         texts.sort_unstable();
         texts.dedup();
+        Self::of_texts(texts, trains, heartbeats)
+    }
+
+    fn of_texts(texts: Vec<Text>, trains: bool, heartbeats: bool) -> Self {
         let selections = texts.iter().filter_map(|(pattern, not_pattern, within)| {
             Some(Selection::compile(pattern, not_pattern.as_deref())?.within(within.as_deref()))
         });

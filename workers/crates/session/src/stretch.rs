@@ -24,6 +24,8 @@ pub struct Stretch {
     /// The numbers in between that the log has no record of any more, both ends included: some of them may have
     /// matched.
     pub forgotten: Option<(Sequence, Sequence)>,
+    /// Products stored before this can't meet the feed's deadline; `None`: the feed has none.
+    pub(crate) late_before: Option<WallMicros>,
     /// The filter of the site.
     pub filter: Arc<Filter>,
     pub(crate) pieces: Vec<Piece>,
@@ -87,7 +89,7 @@ impl Stretch {
             }
         }
         let (pieces, memory_bytes) = pieces.finish();
-        Self { feed, epoch, after, read_to, forgotten: None, filter, pieces, memory_bytes }
+        Self { feed, epoch, after, read_to, forgotten: None, late_before: None, filter, pieces, memory_bytes }
     }
 
     /// The same stretch, of a log that has no record of these numbers any more, both ends included.
@@ -95,8 +97,9 @@ impl Stretch {
         Self { forgotten, ..self }
     }
 
-    /// The same stretch without the bytes of products that are sent by themselves and were stored before `oldest`.
-    pub(crate) fn without_older_than(&self, oldest: WallMicros) -> Self {
+    /// The same stretch without the bytes of products that are sent by themselves and were stored before `oldest`;
+    /// those stored before `late_before` are late by the feed's deadline.
+    pub(crate) fn without_older_than(&self, oldest: WallMicros, late_before: Option<WallMicros>) -> Self {
         let aged = |piece: &Piece| match piece {
             Piece::Product(entry) => {
                 let bytes = entry.bytes.clone().filter(|_| entry.info.stored >= oldest);
@@ -110,6 +113,7 @@ impl Stretch {
             after: self.after,
             read_to: self.read_to,
             forgotten: self.forgotten,
+            late_before,
             filter: Arc::clone(&self.filter),
             pieces: self.pieces.iter().map(aged).collect(),
             memory_bytes: self.memory_bytes,

@@ -413,7 +413,8 @@ fn products_that_are_too_old_expire_and_the_site_is_told_how_to_handle_feeds() {
         newest_stored: WallMicros(0),
     };
     world.site = SiteSession::new("t".to_owned(), SiteState { feeds: [(feed(), position)].into() });
-    let handling = FeedHandling { feed: feed(), hold_us: Some(5), max_age_us: Some(4_000_000) };
+    let handling =
+        FeedHandling { feed: feed(), hold_us: Some(5), max_age_us: Some(4_000_000), deadline_us: None };
     world.handling = vec![handling.clone()];
     world.millis = 10_000;
     world.connect();

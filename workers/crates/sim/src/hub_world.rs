@@ -13,7 +13,7 @@
 use bytes::Bytes;
 use downburst_hub::{LegInput, SessionInput};
 use downburst_model::{Class, FeedName, LegId, Machine as _, Micros, Now, WallMicros};
-use downburst_session::{HubInput, StreamPlan, Subscription};
+use downburst_session::{HubInput, Outcome, StreamPlan, Subscription};
 
 use crate::net::{Dice, LinkConfig};
 use hub::{Hub, line_of};
@@ -147,6 +147,22 @@ impl HubWorld {
             }
             (None, None) => {}
         }
+    }
+
+    /// Sets the deadline of a feed's products, from their stored stamps.
+    pub fn set_deadline(&mut self, feed: &FeedName, deadline: Option<Micros>) {
+        let clocks = self.clocks();
+        if let Some(log) = self.hub.logs.get_mut(feed) {
+            log.deadline_us = deadline.map(|deadline| deadline.0);
+        }
+        for site in &mut self.sites {
+            self.hub.tell_grown(clocks, site);
+        }
+    }
+
+    /// The number of a site's receipts of a feed with this outcome, as they came to the hub.
+    pub fn receipts(&self, site: usize, feed: &FeedName, outcome: Outcome) -> u64 {
+        self.hub.outcomes.get(&(site, feed.clone(), outcome)).copied().unwrap_or_default()
     }
 
     /// Changes a site's subscriptions.

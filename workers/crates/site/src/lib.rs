@@ -29,6 +29,7 @@ mod release;
 #[cfg(test)]
 mod rig;
 mod role;
+mod spinning;
 mod storage;
 mod ways;
 #[cfg(test)]
@@ -58,6 +59,7 @@ pub use release::{
     damaged_state, product_of_file, set_aside_name, unproven_since,
 };
 pub use role::{News, Role};
+pub use spinning::Spinning;
 pub use storage::{
     BegunFeeds, Brought, CHECKPOINT_INTERVAL, Completeness, Contents, Feeds, HeldProducts, OwnDuplicates,
     PlaceId, PlaceOrder, Positions, ProductEnd, ProductStore, Recovered, StoreBatch, StoreItem, StoreRequest,

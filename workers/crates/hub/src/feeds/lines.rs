@@ -33,6 +33,10 @@ pub struct FeedLine {
     /// A pattern for the identifiers of these products.
     #[serde(default)]
     pub ldm_pattern: Option<String>,
+    /// Products that can't be at a site this many milliseconds after they were stored are dropped and counted;
+    /// absent: an ordinary feed.
+    #[serde(default)]
+    pub deadline_ms: Option<u64>,
 }
 
 impl FeedLine {
@@ -40,6 +44,11 @@ impl FeedLine {
     pub fn given(&self, epoch: Epoch) -> Option<Sequence> {
         let epoch = epoch.0.to_string();
         self.at_least.iter().filter(|given| given.epoch == epoch).map(|given| given.sequence).max()
+    }
+
+    /// The deadline, in microseconds from the stored stamp; `None`: an ordinary feed.
+    pub fn deadline_us(&self) -> Option<u64> {
+        self.deadline_ms.map(|millis| millis.saturating_mul(1_000))
     }
 
     /// Products that were stored before this time are not kept.

@@ -144,6 +144,8 @@ pub struct FeedStanding {
     pub unicast_leg: LegId,
     /// The rule for duplicate products of the feed.
     pub rule: Duplicates,
+    /// The feed's deadline, in microseconds from the stored stamp; `None`: an ordinary feed.
+    pub deadline_us: Option<u64>,
 }
 
 /// A read of a feed's log.

@@ -48,22 +48,27 @@ impl Session {
     pub(super) fn grown(&mut self, now: Now, standing: Vec<FeedStanding>) {
         for standing in standing {
             let told = self.feeds.told.get_mut(&standing.feed);
-            let rule = match told {
+            let (rule, has_deadline) = match told {
                 Some(told) if *told == standing => continue,
                 Some(told) => {
                     let rule = (told.rule != standing.rule).then_some(standing.rule);
+                    let has_deadline = told.deadline_us != standing.deadline_us;
                     (told.epoch, told.head) = (standing.epoch, standing.head);
                     (told.unicast_leg, told.rule) = (standing.unicast_leg, standing.rule);
-                    rule
+                    told.deadline_us = standing.deadline_us;
+                    (rule, has_deadline)
                 }
                 None => {
                     self.feeds.told.insert(standing.feed.clone(), standing.clone());
-                    Some(standing.rule)
+                    (Some(standing.rule), true)
                 }
             };
-            let FeedStanding { feed, epoch, head, unicast_leg, .. } = standing;
+            let FeedStanding { feed, epoch, head, unicast_leg, deadline_us, .. } = standing;
             if let Some(rule) = rule {
                 self.tell(now, HubInput::Duplicates { feed: feed.clone(), rule });
+            }
+            if has_deadline {
+                self.tell(now, HubInput::Deadline { feed: feed.clone(), deadline_us });
             }
             self.tell(now, HubInput::Feed { feed, epoch, head, unicast_leg });
         }

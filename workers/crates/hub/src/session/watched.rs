@@ -98,6 +98,7 @@ mod tests {
                 head: Sequence(0),
                 unicast_leg: LegId(1),
                 rule: Duplicates::default(),
+                deadline_us: None,
             }
         }
 

@@ -296,6 +296,7 @@ impl World {
             head: Sequence(self.facts.highest),
             unicast_leg: LegId(1),
             rule: Duplicates::default(),
+            deadline_us: None,
         }
     }
 

@@ -209,6 +209,11 @@ impl Feed {
         self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).duplicate_rule.into()
     }
 
+    /// The feed's deadline, in microseconds from the stored stamp; `None`: an ordinary feed.
+    pub(super) fn deadline_us(&self) -> Option<u64> {
+        self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).deadline_us()
+    }
+
     /// The size limit of its products.
     pub(super) fn largest_bytes(&self) -> u64 {
         self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).max_product_bytes

@@ -198,6 +198,7 @@ fn line() -> Result<FeedLine, Failure> {
         at_least: Vec::new(),
         ldm_feed_type: None,
         ldm_pattern: None,
+        deadline_ms: None,
     })
 }
 

@@ -101,6 +101,7 @@ fn check_feed(line: &FeedLine) -> Result<(), String> {
     between("retention_hours", line.retention_hours, HOURS_MAX)?;
     most("retention_bytes", line.retention_bytes, INTEGER_MAX)?;
     most("max_product_bytes", line.max_product_bytes, INTEGER_MAX)?;
+    most("deadline_ms", line.deadline_ms.unwrap_or(0), DEADLINE_MS_MAX)?;
     many("at_least", line.at_least.len())?;
     line.at_least.iter().try_for_each(|given| most("sequence", given.sequence.0, INTEGER_MAX))
 }
@@ -191,6 +192,8 @@ const RATE_BPS_MAX: u64 = 1_000_000_000_000_000;
 /// Three hundred years.
 const SECONDS_MAX: u64 = 10_000_000_000;
 const HOURS_MAX: u64 = 3_000_000;
+/// A day.
+const DEADLINE_MS_MAX: u64 = 86_400_000;
 const CONNECTIONS_MAX: u64 = 1_000_000;
 const ENTRIES_MAX: usize = 100_000;
 const TEXT_BYTES_MAX: usize = 64 << 10;
@@ -222,7 +225,7 @@ mod tests {
                 "data_connections": 4, "heartbeat_seconds": 10.0}),
             json!({"id": 1, "do": "feeds", "feeds": [{"feed": "A", "class": "grid", "retention_hours": 2.0,
                 "retention_bytes": 9, "durability": "power", "duplicate_rule": "id", "max_product_bytes": 9,
-                "unicast_leg": 1,
+                "unicast_leg": 1, "deadline_ms": 500,
                 "at_least": [{"epoch": "5", "sequence": 7}]}]}),
             json!({"id": 1, "do": "sites", "sites": [{"site": "a", "credentials": [credential], "active": true,
                 "subscriptions": [wish], "resends": [resend], "data_connections": 3, "access_rate_bps": 9,

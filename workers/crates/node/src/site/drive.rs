@@ -303,6 +303,7 @@ impl Site {
                 match &event {
                     SiteEvent::Welcome { hub, .. } => self.storage.destination.hub_is(hub),
                     SiteEvent::Subscriptions(_) => self.network.subscribed(),
+                    SiteEvent::Handling(items) => self.legs.handle(items),
                     SiteEvent::Refused(_) => self.network.leaves(),
                     _ => {}
                 }

@@ -82,6 +82,14 @@ pub enum HubInput {
         /// Its rule.
         rule: Duplicates,
     },
+    /// The feed's deadline, in microseconds from the hub's stored stamp; `None`: an ordinary feed. Given before
+    /// [`HubInput::Feed`], and again when it changes.
+    Deadline {
+        /// The feed.
+        feed: FeedName,
+        /// Its deadline.
+        deadline_us: Option<u64>,
+    },
     /// The state of a feed's log. Given for every subscribed feed after `Admit` or `Subscriptions`, and again
     /// when a head moves.
     Feed {

@@ -109,7 +109,8 @@ fn check_clock_reply(reply: &ClockReply) -> Result<(), String> {
 
 fn check_handling(handling: &FeedHandling) -> Result<(), String> {
     time("hold_us", handling.hold_us.unwrap_or(0))?;
-    time("max_age_us", u64::try_from(handling.max_age_us.unwrap_or(0)).unwrap_or(u64::MAX))
+    time("max_age_us", u64::try_from(handling.max_age_us.unwrap_or(0)).unwrap_or(u64::MAX))?;
+    time("deadline_us", handling.deadline_us.unwrap_or(0))
 }
 
 fn check_circuit(offer: &CircuitOffer) -> Result<(), String> {

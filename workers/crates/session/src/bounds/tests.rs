@@ -104,7 +104,9 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
         Message::from(CircuitOffer { transit: Some(Box::new(CircuitTransit { near, far })), ..circuit() })
     };
     let handled = |hold_us, max_age_us| {
-        Message::from(Handling { items: vec![FeedHandling { feed: feed(), hold_us, max_age_us }] })
+        Message::from(Handling {
+            items: vec![FeedHandling { feed: feed(), hold_us, max_age_us, deadline_us: None }],
+        })
     };
     let start = FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(MUCH), duplicates: None };
     let head = FeedHead { feed: feed(), epoch: EPOCH, head: Sequence(MUCH) };
@@ -130,7 +132,7 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
         ("after", start.into()),
         ("from", covered(MUCH, 1).into()),
         ("to", covered(1, MUCH).into()),
-        ("sequences", Expired { feed: feed(), epoch: EPOCH, sequences: far() }.into()),
+        ("sequences", Expired { feed: feed(), epoch: EPOCH, sequences: far(), late: None }.into()),
         ("rate_bps", LegJoin { rate_bps: MUCH, ..join() }.into()),
         ("packets", gone.into()),
         ("rate_bps", RelayLeg { rate_bps: MUCH, ..relay_leg() }.into()),

@@ -300,7 +300,11 @@ impl HubSession {
             Step::Expired(expired) => self.send(expired),
             Step::Product(delivery) => {
                 if let Some((_, leg, purpose)) = self.account(feed, delivery.reason) {
-                    self.line.parcels.push(&mut self.line.outbox, delivery, leg, purpose);
+                    let (stored, counts) = (delivery.info.stored, !delivery.info.id.is_heartbeat());
+                    let ticket = self.line.parcels.push(&mut self.line.outbox, delivery, leg, purpose);
+                    if counts {
+                        self.serving.deadlines.queued(feed, ticket, stored);
+                    }
                 }
             }
             Step::Train(departure) => {

@@ -94,7 +94,8 @@ impl HubSession {
         }
     }
 
-    pub(super) fn take_receipts(&mut self, receipts: Receipts) {
+    pub(super) fn take_receipts(&mut self, now: Now, receipts: Receipts) {
+        self.serving.deadlines.arrived(now, receipts.clock, &receipts.items);
         let follows = |one: &Receipt, next: &Receipt| {
             one.key.sequence.0.checked_add(1) == Some(next.key.sequence.0)
                 && one.key.epoch == next.key.epoch

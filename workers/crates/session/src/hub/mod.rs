@@ -11,6 +11,7 @@ use crate::{
     Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Nodes,
     Purpose, RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSIONS, Welcome,
 };
+use deadlines::Deadlines;
 use feeds::Feed;
 use handling::Handling;
 use offers::Offers;
@@ -20,6 +21,7 @@ use relayed::Relayed;
 use resends::Resends;
 use streams::Streams;
 
+mod deadlines;
 mod feeds;
 mod greeting;
 mod handling;
@@ -116,6 +118,7 @@ struct Serving {
     /// The rules of the feeds for duplicates.
     duplicates: BTreeMap<FeedName, Duplicates>,
     handling: Handling,
+    deadlines: Deadlines,
 }
 
 /// The last messages of these kinds to the site: equal ones are not sent again.
@@ -244,7 +247,7 @@ impl HubSession {
 
     fn subscribe(&mut self, subscriptions: Vec<Subscription>) {
         let subscriptions = if self.terms.stand_by { Vec::new() } else { subscriptions };
-        let trains = |feed: &FeedName| !self.serving.handling.ages(feed);
+        let trains = |feed: &FeedName| !self.sends_one_by_one(feed);
         let patterns = Patterns::compile(&subscriptions, self.terms.heartbeats, trains);
         let before = std::mem::replace(&mut self.serving.patterns, patterns);
         let gone: Vec<FeedName> =
@@ -278,7 +281,7 @@ impl HubSession {
                 Err(sentence) => self.violation(sentence),
             },
             (State::Active, Frame::Receipts(receipts)) => match bounds::check_receipts(&receipts) {
-                Ok(()) => self.take_receipts(receipts),
+                Ok(()) => self.take_receipts(now, receipts),
                 Err(sentence) => self.violation(sentence),
             },
             _ => self.violation("the site sent a frame that has no place here".to_owned()),
@@ -306,6 +309,8 @@ impl HubSession {
         }
         self.line.pacer.refill(now);
         self.line.late_pacer.refill(now);
+        self.serving.deadlines.step(now);
+        self.drop_late(now);
         self.advance_streams(now);
         self.advance_feeds(now);
         self.advance_resends(now);
@@ -377,6 +382,7 @@ impl HubSession {
             HubInput::Duplicates { feed, rule } => {
                 self.serving.duplicates.insert(feed, rule);
             }
+            HubInput::Deadline { feed, deadline_us } => self.set_deadline(&feed, deadline_us),
             HubInput::Feed { feed, epoch, head, unicast_leg } if self.is_active() => {
                 self.take_feed(feed, epoch, head, unicast_leg);
             }

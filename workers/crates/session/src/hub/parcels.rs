@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_fanout::{Outbox, Parcel, Slice, StreamId};
 use downburst_model::{Epoch, FeedName, LegId, Sequence};
@@ -41,19 +41,20 @@ struct QueuedTrain {
 }
 
 impl Parcels {
-    /// Queues a product.
+    /// Queues a product; returns its ticket.
     pub(crate) fn push(
         &mut self,
         outbox: &mut Outbox<Purpose>,
         delivery: Delivery,
         leg: LegId,
         purpose: Purpose,
-    ) {
+    ) -> u32 {
         let Delivery { info, bytes, previous, reason } = delivery;
         let lane = reason.lane;
         let transfer = outbox.push(Parcel { feed: info.key.feed.clone(), class: info.class, lane, bytes });
         let begin = ProductBegin { info, previous: Some(Sequence(previous)), lane, leg, transfer };
         self.by_ticket.insert(transfer, Queued { purpose, load: Load::Product(begin) });
+        transfer
     }
 
     /// Queues a product of a resend: it makes no statement about other numbers.
@@ -140,6 +141,17 @@ impl Parcels {
             })
         };
         let gone = outbox.withdraw(unwanted);
+        let gone = gone.iter().filter_map(|ticket| self.by_ticket.remove(ticket));
+        gone.map(|queued| queued.numbers()).collect()
+    }
+
+    /// Takes back the parcels with these tickets that have not begun.
+    pub(crate) fn take_back_tickets(
+        &mut self,
+        outbox: &mut Outbox<Purpose>,
+        tickets: &BTreeSet<u32>,
+    ) -> Vec<TakenBack> {
+        let gone = outbox.withdraw(|ticket| tickets.contains(&ticket));
         let gone = gone.iter().filter_map(|ticket| self.by_ticket.remove(ticket));
         gone.map(|queued| queued.numbers()).collect()
     }
@@ -257,6 +269,10 @@ impl HubSession {
         let Some(queued) = self.line.parcels.by_ticket.remove(&ticket) else {
             return;
         };
+        if let Load::Product(begin) = &queued.load {
+            let key = &begin.info.key;
+            self.serving.deadlines.sent(&key.feed, key.sequence.0);
+        }
         let flight = queued.flight();
         // On the first stream later messages arrive later; they may overtake a product on another stream.
         if stream == StreamId::FIRST {

@@ -235,7 +235,9 @@ impl HubSession {
                 found.end.products = found.end.products.saturating_add(1);
                 found.end.bytes = found.end.bytes.saturating_add(ended.size).min(INTEGER_MAX);
             }
-            Outcome::Rejected | Outcome::Expired => found.end.expired = found.end.expired.saturating_add(1),
+            Outcome::Rejected | Outcome::Expired | Outcome::LateAtHub | Outcome::LateAtSite => {
+                found.end.expired = found.end.expired.saturating_add(1)
+            }
         }
         if ended.outcome == Outcome::Rejected {
             self.event(HubEvent::ResentRejected(ended.key.clone()));

@@ -82,6 +82,23 @@ pub(crate) struct Reading {
     pub(crate) to: u64,
 }
 
+/// Products that matched and are not sent.
+#[derive(Debug, Default)]
+struct Gone {
+    /// Products stored before this are late by the feed's deadline.
+    late_before: Option<WallMicros>,
+    expired: RangeSet,
+    late: RangeSet,
+}
+
+impl Gone {
+    fn insert(&mut self, number: u64, stored: WallMicros) {
+        let is_late = self.late_before.is_some_and(|before| stored < before);
+        let numbers = if is_late { &mut self.late } else { &mut self.expired };
+        numbers.insert(number, number);
+    }
+}
+
 /// Numbers without a product for the site, held back briefly so that many ranges become one message.
 #[derive(Clone, Copy, Debug)]
 struct Cover {
@@ -267,7 +284,8 @@ impl Serve {
         for (first, last, wanted) in parts {
             let from = stretch.pieces.partition_point(|piece| piece.last() < first);
             let pieces = stretch.pieces.get(from..).unwrap_or_default();
-            self.take_part(now, Reason { lane, wanted }, (first, last), pieces, &mut steps);
+            let gone = Gone { late_before: stretch.late_before, ..Gone::default() };
+            self.take_part(now, Reason { lane, wanted }, (first, last), (pieces, gone), &mut steps);
         }
         steps
     }
@@ -301,15 +319,14 @@ impl Serve {
         now: Micros,
         reason: Reason,
         (first, last): (u64, u64),
-        pieces: &[Piece],
+        (pieces, mut gone): (&[Piece], Gone),
         steps: &mut Vec<Step>,
     ) {
         let mut next = first;
-        let mut expired = RangeSet::new();
         for (index, piece) in pieces.iter().enumerate() {
             let found = match piece {
                 Piece::Product(entry) => {
-                    self.take_product(now, reason, (next, last), entry, &mut expired, steps)
+                    self.take_product(now, reason, (next, last), entry, &mut gone, steps)
                 }
                 Piece::Cars(cars) => {
                     let behind = pieces.get(index.saturating_add(1)).map_or(u64::MAX, Piece::first);
@@ -324,9 +341,11 @@ impl Serve {
         }
         self.hold_cover(now, next, last, steps);
         self.wanted.remove(first, last);
-        if !expired.is_empty() {
-            let (feed, epoch) = (self.feed.clone(), self.epoch);
-            steps.push(Step::Expired(Expired { feed, epoch, sequences: expired }));
+        for (sequences, late) in [(gone.expired, None), (gone.late, Some(true))] {
+            if !sequences.is_empty() {
+                let (feed, epoch) = (self.feed.clone(), self.epoch);
+                steps.push(Step::Expired(Expired { feed, epoch, sequences, late }));
+            }
         }
     }
 
@@ -337,7 +356,7 @@ impl Serve {
         reason: Reason,
         (next, last): (u64, u64),
         entry: &Entry,
-        expired: &mut RangeSet,
+        gone: &mut Gone,
         steps: &mut Vec<Step>,
     ) -> Option<u64> {
         let sequence = entry.info.key.sequence.0;
@@ -354,9 +373,7 @@ impl Serve {
             }
             // A heartbeat that is too old for the site is covered like unwanted products.
             None if entry.info.id.is_heartbeat() => self.hold_cover(now, sequence, sequence, steps),
-            None => {
-                expired.insert(sequence, sequence);
-            }
+            None => gone.insert(sequence, entry.info.stored),
         }
         Some(sequence)
     }

@@ -137,7 +137,8 @@ fn what_matches_in_a_stretch_leaves_together_and_says_what_lies_around() {
 #[test]
 fn a_feed_whose_products_may_be_too_old_is_sent_one_by_one() {
     let mut bench = Bench::serving(&[(0, 0)], 2);
-    let handling = FeedHandling { feed: feed(), hold_us: None, max_age_us: Some(i64::MAX) };
+    let handling =
+        FeedHandling { feed: feed(), hold_us: None, max_age_us: Some(i64::MAX), deadline_us: None };
     bench.hub.handle(now(), HubInput::Handling(vec![handling]));
     bench.hub.handle(now(), HubInput::Subscriptions(vec![wish("x")]));
     bench.run(1 << 20);

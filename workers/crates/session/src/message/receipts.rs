@@ -18,6 +18,19 @@ pub enum Outcome {
     /// The site already had it, by duplicate key, from another epoch.
     #[n(3)]
     Held,
+    /// The hub did not send it: it could not meet the feed's deadline.
+    #[n(4)]
+    LateAtHub,
+    /// The site dropped it: it arrived behind the feed's deadline.
+    #[n(5)]
+    LateAtSite,
+}
+
+impl Outcome {
+    /// True if it was dropped because of the feed's deadline.
+    pub fn is_late(self) -> bool {
+        matches!(self, Self::LateAtHub | Self::LateAtSite)
+    }
 }
 
 /// Site to hub: the outcome of a product here. Stamps are the site's wall clock.

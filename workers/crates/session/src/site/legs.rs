@@ -210,6 +210,7 @@ impl SiteSession {
             track.pass(now, number, info.id);
         } else if let Some(assembly) = track.announce(now, info, Lane::Live, source, &mut self.outputs) {
             assembly.legs.insert(source.leg);
+            self.watch_deadlines(now);
         }
         self.watch(now, source.leg);
     }

@@ -4,7 +4,7 @@ use downburst_vcmtp::ReceiverInput;
 use super::SiteSession;
 use super::track::Track;
 use crate::frame::Message;
-use crate::{Covered, Expired, FeedStart, Marked, SiteEvent, SiteOutput, StreamId};
+use crate::{Covered, Expired, FeedStart, Marked, Outcome, SiteEvent, SiteOutput, StreamId};
 
 impl SiteSession {
     /// Takes a message of a hub that has admitted the site.
@@ -13,7 +13,7 @@ impl SiteSession {
             Message::Subscriptions(subscriptions) => self.subscribed(now, subscriptions),
             Message::Nodes(nodes) => self.event(SiteEvent::Nodes(nodes)),
             Message::Ways(ways) => self.event(SiteEvent::Ways(ways.chains)),
-            Message::Handling(handling) => self.take_handling(handling),
+            Message::Handling(handling) => self.take_handling(now, handling),
             Message::FeedStart(start) => self.start_feed(now, start),
             Message::ProductBegin(begin) => self.begin_product(now, StreamId::FIRST, begin, None),
             Message::ResentBegin(resent) => {
@@ -43,6 +43,7 @@ impl SiteSession {
                 if let Some(estimate) = self.clock.reply(now, &reply) {
                     self.receipts.clock_compared(now);
                     self.tell_round_trip(now);
+                    self.apply_deadlines(now);
                     self.event(SiteEvent::Clock(estimate));
                 }
             }
@@ -71,8 +72,10 @@ impl SiteSession {
         if fresh {
             track.begin_fresh(now);
         }
+        let position = track.position();
+        self.apply_deadlines(now);
         if known != Some(epoch) {
-            self.outputs.push_back(SiteOutput::Checkpoint(track.position()));
+            self.outputs.push_back(SiteOutput::Checkpoint(position));
         }
     }
 
@@ -90,7 +93,8 @@ impl SiteSession {
         let Some(track) = track else {
             return;
         };
-        for receipt in track.expire(now, &expired.sequences, &mut self.outputs) {
+        let outcome = if expired.late == Some(true) { Outcome::LateAtHub } else { Outcome::Expired };
+        for receipt in track.expire(now, (&expired.sequences, outcome), &mut self.outputs) {
             self.receipts.push(now, receipt);
         }
     }

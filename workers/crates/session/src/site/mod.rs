@@ -21,6 +21,7 @@ use transfers::Transfers;
 mod assembly;
 mod clock;
 mod complete;
+mod deadline;
 mod greeting;
 mod leg;
 mod legs;
@@ -64,7 +65,7 @@ pub struct SiteSession {
     name_hash: u64,
     clock: Clock,
     receipts: Batch,
-    late: BTreeMap<FeedName, u64>,
+    order: order::OrderState,
     scan_at: Option<Micros>,
     outputs: VecDeque<SiteOutput>,
 }
@@ -116,7 +117,7 @@ impl SiteSession {
             name_hash: 0,
             clock: Clock::default(),
             receipts: Batch::default(),
-            late: BTreeMap::new(),
+            order: order::OrderState::default(),
             scan_at: None,
             outputs: VecDeque::new(),
         }
@@ -264,6 +265,8 @@ impl SiteSession {
             self.close(now);
         }
         self.advance_legs(now);
+        self.drop_late(now);
+        self.report_late(now);
         self.report(now);
         if self.connection == Connection::Up {
             self.tell_taken(now);
@@ -436,7 +439,13 @@ impl Machine for SiteSession {
         let requests =
             self.tracks.values().filter(|track| track.started).filter_map(|track| track.requests.deadline());
         let link = (self.connection != Connection::Down).then(|| self.heard.plus(LIVENESS_LIMIT));
-        let up = [self.clock.deadline(), self.receipts.deadline(), self.scan_at, self.streams.deadline()];
+        let up = [
+            self.clock.deadline(),
+            self.receipts.deadline(),
+            self.scan_at,
+            self.streams.deadline(),
+            self.order.late_at,
+        ];
         let up = up.into_iter().flatten().chain(requests).filter(|_| self.connection == Connection::Up);
         reports.chain(legs).chain(link).chain(up).min()
     }

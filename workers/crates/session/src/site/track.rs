@@ -9,14 +9,16 @@ use downburst_model::{
 use self::local::LocalState;
 use super::assembly::{Assembly, Source};
 use super::complete::Complete;
+use super::deadline::Deadline;
 use super::log_requests::LogRequests;
 use super::resends::Resends;
 use super::skipped::Skipped;
 use super::waiting::Waiting;
 use crate::spans::Spans;
-use crate::{FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput};
+use crate::{FeedPosition, Frontier, SiteOutput};
 
 mod local;
+mod losing;
 #[cfg(test)]
 mod model;
 mod resent;
@@ -43,8 +45,16 @@ pub(crate) struct Track {
     /// The reason of the driver's last failure to store a product, until it has stored one.
     trouble: Option<String>,
     local: LocalState,
-    report_at: Option<Micros>,
-    reported_at: Option<Micros>,
+    pub(super) deadline: Deadline,
+    reports: Reports,
+}
+
+/// The times of reports of the position.
+#[derive(Debug, Default)]
+struct Reports {
+    /// The next one, after a change.
+    due_at: Option<Micros>,
+    last_at: Option<Micros>,
 }
 
 pub(crate) type Outputs = VecDeque<SiteOutput>;
@@ -65,8 +75,8 @@ impl Track {
             passed: Skipped::default(),
             trouble: None,
             local: LocalState::default(),
-            report_at: None,
-            reported_at: None,
+            deadline: Deadline::default(),
+            reports: Reports::default(),
         }
     }
 
@@ -122,7 +132,7 @@ impl Track {
             self.waiting.turn_to(epoch);
             self.settled = RangeSet::new();
             self.complete = Complete::default();
-            self.report_at = None;
+            self.reports.due_at = None;
         }
         self.started = true;
         self.cover(now, 0, after, out);
@@ -168,29 +178,6 @@ impl Track {
             self.settled.insert(first, last);
         }
         self.changed(now);
-    }
-
-    /// The hub no longer has these. Returns their receipts, at most `LOST_NAMED` for each range.
-    pub(crate) fn expire(&mut self, now: Now, numbers: &RangeSet, out: &mut Outputs) -> Vec<Receipt> {
-        let mut receipts = Vec::new();
-        for (first, last) in numbers.iter() {
-            let unsettled = self.settled.gaps(first, last).flat_map(|(a, b)| a..=b).take(LOST_NAMED);
-            let lost: Vec<u64> =
-                unsettled.filter(|number| !self.waiting.numbers().contains(*number)).collect();
-            for number in lost {
-                let assembly = self.pending.remove(&number);
-                receipts.push(self.lose(
-                    now,
-                    number,
-                    assembly,
-                    Outcome::Expired,
-                    "the hub no longer has it",
-                    out,
-                ));
-            }
-            self.cover(now, first, last, out);
-        }
-        receipts
     }
 
     /// A product that this site wants is announced. Returns it if its bytes are awaited.
@@ -373,27 +360,30 @@ impl Track {
 
     /// True after a change, at most once in a reporting interval.
     pub(crate) fn take_report(&mut self, now: Now) -> bool {
-        let due = self.report_at.take_if(|at| *at <= now.monotonic).is_some();
+        let due = self.reports.due_at.take_if(|at| *at <= now.monotonic).is_some();
         if due {
             self.complete.passed(self.settled.frontier());
-            self.reported_at = Some(now.monotonic);
+            self.reports.last_at = Some(now.monotonic);
         }
         due
     }
 
     /// True if something changed since the last report; clears the change.
     pub(crate) fn take_change(&mut self) -> bool {
-        self.report_at.take().is_some()
+        self.reports.due_at.take().is_some()
     }
 
     pub(crate) fn report_deadline(&self) -> Option<Micros> {
-        self.report_at
+        self.reports.due_at
     }
 
     pub(super) fn complete(&mut self, number: u64, out: &mut Outputs) {
         let Some(mut assembly) = self.pending.remove(&number) else {
             return;
         };
+        if self.deadline.is_missed_by(&assembly) {
+            return self.drop_late_product(&assembly, out);
+        }
         begin(&mut assembly, out);
         let Assembly { ref info, last_byte, lane, resend, .. } = assembly;
         out.push_back(SiteOutput::Complete { info: info.clone(), last_byte, lane, resend });
@@ -406,34 +396,6 @@ impl Track {
         self.settled.gaps(first, last).next() == Some((first, last))
             && self.pending.range(first..=last).next().is_none()
             && !self.waiting.has_any(first, last)
-    }
-
-    fn lose(
-        &mut self,
-        now: Now,
-        number: u64,
-        assembly: Option<Assembly>,
-        outcome: Outcome,
-        reason: &str,
-        out: &mut Outputs,
-    ) -> Receipt {
-        let key = ProductKey { feed: self.feed.clone(), epoch: self.epoch, sequence: Sequence(number) };
-        let receipt = match assembly {
-            Some(assembly) => {
-                abandon(&assembly, out);
-                assembly.receipt(outcome, now.wall)
-            }
-            None => Receipt::undescribed(key.clone(), outcome, now.wall),
-        };
-        if receipt.key == key {
-            self.settled.insert(number, number);
-        }
-        self.changed(now);
-        out.push_back(SiteOutput::Event(SiteEvent::Lost {
-            key: receipt.key.clone(),
-            reason: reason.to_owned(),
-        }));
-        receipt
     }
 
     fn ask_once(&mut self, now: Now, numbers: RangeSet) {
@@ -459,8 +421,8 @@ impl Track {
     }
 
     fn changed(&mut self, now: Now) {
-        let earliest = self.reported_at.map_or(now.monotonic, |at| at.plus(REPORT_INTERVAL));
-        self.report_at.get_or_insert(earliest.max(now.monotonic));
+        let earliest = self.reports.last_at.map_or(now.monotonic, |at| at.plus(REPORT_INTERVAL));
+        self.reports.due_at.get_or_insert(earliest.max(now.monotonic));
     }
 }
 
@@ -491,6 +453,3 @@ const LONG_STALL: Micros = Micros::from_secs(30);
 
 /// The pause before a product that could not be stored is requested again.
 const STORE_PAUSE: Micros = Micros::from_secs(5);
-
-/// The maximum number of lost products of one range that are reported one by one.
-const LOST_NAMED: usize = 4_096;

@@ -219,13 +219,18 @@ fn close(now: Now, site: &mut Site) {
     site.cut(now, now.monotonic.plus(Micros::from_millis(500)));
 }
 
-fn take_report(hub: &mut Hub, site: &Site, report: Report) {
+fn take_report(hub: &mut Hub, site: &mut Site, report: Report) {
     match report {
         Report::Violation { sentence, .. } => panic!("the hub says of {}: {sentence}", site.name),
         Report::Fault { sentence, .. } => panic!("the hub reports of {}: {sentence}", site.name),
         Report::Receipts { items, .. } => {
             for noted in items {
                 check_receipt(hub, &noted.receipt);
+                let receipt = noted.receipt;
+                if receipt.outcome.is_late() {
+                    site.oracle.lost(&receipt.key);
+                }
+                *hub.outcomes.entry((site.index, receipt.key.feed, receipt.outcome)).or_default() += 1;
             }
         }
         Report::Connected

@@ -9,7 +9,7 @@ use downburst_model::{
     Content, Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, ProductId,
     ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
 };
-use downburst_session::{Duplicates, Entry, Filter, Stretch, Stretches, Subscription, stretch_end};
+use downburst_session::{Duplicates, Entry, Filter, Outcome, Stretch, Stretches, Subscription, stretch_end};
 
 use super::Publish;
 use super::legs::{LegPlan, SimLeg};
@@ -23,6 +23,8 @@ pub(super) struct Hub {
     pub(super) lines: BTreeMap<SiteName, SiteLine>,
     pub(super) legs: BTreeMap<LegId, SimLeg>,
     pub(super) multicast_receipts: u64,
+    /// The number of receipts, by the site's number, feed and outcome.
+    pub(super) outcomes: BTreeMap<(usize, FeedName, Outcome), u64>,
     published: u64,
     lives: u64,
     /// Draws keys of legs.
@@ -35,6 +37,7 @@ pub(super) struct Log {
     entries: BTreeMap<u64, Entry>,
     head: u64,
     unicast_leg: LegId,
+    pub(super) deadline_us: Option<u64>,
     stretches: Stretches,
 }
 
@@ -44,12 +47,14 @@ impl Hub {
             let unicast_leg = LegId(index as u32 + 1);
             let epoch = Epoch(seed.wrapping_mul(1_000) + index as u64);
             let stretches = Stretches::new(STRETCHES_BYTES);
-            (feed.clone(), Log { epoch, entries: BTreeMap::new(), head: 0, unicast_leg, stretches })
+            let entries = BTreeMap::new();
+            (feed.clone(), Log { epoch, entries, head: 0, unicast_leg, deadline_us: None, stretches })
         };
         let logs = feeds.iter().enumerate().map(log).collect();
         let keys = Dice::new(seed, KEYS);
         let lines = BTreeMap::new();
-        Self { logs, lines, legs: BTreeMap::new(), multicast_receipts: 0, published: 0, lives: 1, keys }
+        let (legs, outcomes) = (BTreeMap::new(), BTreeMap::new());
+        Self { logs, lines, legs, multicast_receipts: 0, outcomes, published: 0, lives: 1, keys }
     }
 
     pub(super) fn append(
@@ -128,6 +133,7 @@ impl Hub {
             head: Sequence(log.head),
             unicast_leg: log.unicast_leg,
             rule: Duplicates::default(),
+            deadline_us: log.deadline_us,
         });
         standing.collect()
     }

@@ -9,6 +9,7 @@ use downburst_session::{Classes, Ride, StreamPath, StreamPlan, Subscription, VER
 use downburst_sim::hub_world::{HubWorld, Publish, SiteConfig, WorldConfig};
 use downburst_sim::net::{Dice, LinkConfig, Loss};
 
+mod deadlines;
 mod random;
 
 fn feed(name: &str) -> FeedName {

@@ -317,7 +317,8 @@ fn a_new_life_of_the_hubs_log_is_guarded_against() {
 
 #[test]
 fn feeds_are_shown_in_order_as_the_hub_that_serves_asks() {
-    let handling = || vec![FeedHandling { feed: feed(), hold_us: Some(2_000_000), max_age_us: None }];
+    let handling =
+        || vec![FeedHandling { feed: feed(), hold_us: Some(2_000_000), max_age_us: None, deadline_us: None }];
     for (role, has_files, expected) in
         [(Role::Serve, true, 1), (Role::Serve, false, 0), (Role::StandBy, true, 0)]
     {
@@ -340,7 +341,7 @@ fn feeds_are_shown_in_order_as_the_hub_that_serves_asks() {
 #[test]
 fn what_is_missing_is_told_where_an_order_was_asked_for_and_when_it_changed() {
     let mut local = LocalSoftware::new(true);
-    let handling = FeedHandling { feed: feed(), hold_us: Some(1), max_age_us: None };
+    let handling = FeedHandling { feed: feed(), hold_us: Some(1), max_age_us: None, deadline_us: None };
     local.order(true, None, &[handling]);
     let missing = |to| Missing { to: downburst_model::Sequence(to), ..Missing::default() };
     assert!(local.changes(|_| missing(5)).is_empty(), "nothing happened");

@@ -168,6 +168,8 @@ fn outcome_number(outcome: Outcome) -> i16 {
         Outcome::Held => 1,
         Outcome::Rejected => 2,
         Outcome::Expired => 3,
+        Outcome::LateAtHub => 5,
+        Outcome::LateAtSite => 6,
     }
 }
 
@@ -202,7 +204,7 @@ pub(super) const STORED: &str = "stored";
 /// The outcome of a row that only reports a file, after the row of the receipt.
 pub(super) const FILED: &str = "filed";
 const FILED_NUMBER: i16 = 4;
-const OUTCOMES: [&str; 5] = [STORED, "held", "rejected", "expired", FILED];
+const OUTCOMES: [&str; 7] = [STORED, "held", "rejected", "expired", FILED, "late-at-hub", "late-at-site"];
 const LANES: [&str; 3] = ["live", "backfill", "resend"];
 const TRANSPORTS: [&str; 4] = ["unicast", "multicast", "static-circuit", "dynamic-circuit"];
 const STAMPS: usize = 6;

@@ -67,6 +67,7 @@ impl FeedWatch for Watch {
             head: head(&self.feed),
             unicast_leg: self.feed.unicast_leg(),
             rule: self.feed.duplicate_rule(),
+            deadline_us: self.feed.deadline_us(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use downburst_model::{LegId, Micros};
 use downburst_session::{LegJoin, Reception};
-use downburst_site::{Announcer, GroupRead, GroupReading, LegNews, reception};
+use downburst_site::{Announcer, GroupRead, GroupReading, LegNews, Spinning, reception};
 use downburst_vcmtp::{LegKey, Opener, long_train_time};
 use tokio::sync::mpsc;
 
@@ -36,6 +36,8 @@ struct Listener {
     /// Of a leg that a relay sends by unicast.
     announcer: Option<Announcer>,
     reading: GroupReading,
+    /// Of a feed with a deadline: the thread gathers nothing, and polls before it blocks.
+    spinning: Option<Spinning>,
     opener: Opener,
     keys: std_mpsc::Receiver<LegKey>,
     stop: Arc<AtomicBool>,
@@ -49,10 +51,11 @@ pub(in crate::site) struct Found {
 
 impl Group {
     /// Joins the leg's group on its interface, or on the one with address `fallback`; findings go to `sender`.
+    /// `has_deadline`: the feed has one, so that each datagram is read as soon as it comes.
     pub(super) fn join(
         join: &LegJoin,
         fallback: &str,
-        reading: Reading,
+        (reading, has_deadline): (Reading, bool),
         sender: mpsc::Sender<Found>,
     ) -> Result<(Self, Reception), String> {
         let sentence = |error: &dyn std::fmt::Display| {
@@ -86,6 +89,7 @@ impl Group {
             receiver,
             announcer: join.pass.as_ref().map(|pass| Announcer::new(Micros(0), join.leg, pass)),
             reading: GroupReading::new(Micros(0), join.rate_bps, long_train_time(join.rate_bps)),
+            spinning: has_deadline.then(Spinning::default),
             opener: opener(join),
             keys,
             stop: Arc::clone(&stop),
@@ -204,15 +208,26 @@ impl Listener {
             .map_or(PATIENCE_MS, |due_ms| due_ms.min(PATIENCE_MS))
     }
 
+    /// Waits for datagrams, and for those that follow the first one unless the feed has a deadline; true if there are
+    /// any.
+    fn wait(&mut self, began: Instant, started: Instant) -> io::Result<bool> {
+        let patience_ms = self.patience_ms(micros(started.elapsed()));
+        if let Some(spinning) = &self.spinning {
+            return Ok(polled(&self.receiver, spinning.poll_ns())? || self.receiver.wait(patience_ms)?);
+        }
+        sleep(self.reading.pause());
+        let is_readable = self.receiver.wait(patience_ms)?;
+        if is_readable {
+            sleep(self.reading.gather(micros(began.elapsed())));
+        }
+        Ok(is_readable)
+    }
+
     /// Waits for datagrams and opens them; returns the length of the wait alone, since work is no pause, and their
     /// lengths.
     fn receive(&mut self, started: Instant) -> std::io::Result<(Duration, Vec<usize>)> {
         let began = Instant::now();
-        sleep(self.reading.pause());
-        let is_readable = self.receiver.wait(self.patience_ms(micros(started.elapsed())))?;
-        if is_readable {
-            sleep(self.reading.gather(micros(began.elapsed())));
-        }
+        let is_readable = self.wait(began, started)?;
         let (waited, mut lengths) = (began.elapsed(), Vec::new());
         if is_readable {
             let Self { receiver, opener, keys, announcer, .. } = self;
@@ -225,6 +240,9 @@ impl Listener {
                 lengths.push(datagram.len());
                 opener.take(now, datagram);
             })?;
+        }
+        if let Some(spinning) = &mut self.spinning {
+            spinning.read(lengths.len(), nanos(started.elapsed()));
         }
         Ok((waited, lengths))
     }
@@ -239,6 +257,19 @@ impl Drop for Listener {
     }
 }
 
+/// Polls for so long; true as soon as there are datagrams.
+fn polled(receiver: &GroupReceiver, length_ns: Option<u64>) -> io::Result<bool> {
+    let Some(length_ns) = length_ns else { return Ok(false) };
+    let (began, length) = (Instant::now(), Duration::from_nanos(length_ns));
+    while began.elapsed() < length {
+        if receiver.wait(0)? {
+            return Ok(true);
+        }
+        std::hint::spin_loop();
+    }
+    Ok(false)
+}
+
 fn sleep(pause: Option<Micros>) {
     if let Some(pause) = pause {
         std::thread::sleep(Duration::from_micros(pause.0));
@@ -249,7 +280,14 @@ fn micros(length: Duration) -> Micros {
     Micros(u64::try_from(length.as_micros()).unwrap_or(u64::MAX))
 }
 
+fn nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
 const PATIENCE_MS: u16 = 200;
+
+#[cfg(test)]
+mod spacing;
 
 #[cfg(test)]
 mod tests {

@@ -3,10 +3,10 @@ mod group;
 mod priority;
 mod repair_channel;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use downburst_model::LegId;
-use downburst_session::LegJoin;
+use downburst_model::{FeedName, LegId};
+use downburst_session::{FeedHandling, LegJoin};
 use downburst_site::LegNews;
 use downburst_vcmtp::LegKey;
 use tokio::sync::mpsc;
@@ -19,6 +19,8 @@ use repair_channel::RepairChannel;
 /// All legs of a connection.
 pub(super) struct Legs {
     reading: Reading,
+    /// The feeds with a deadline.
+    deadlines: BTreeSet<FeedName>,
     groups: BTreeMap<LegId, Group>,
     channels: BTreeMap<LegId, RepairChannel>,
     found_sender: mpsc::Sender<Found>,
@@ -33,7 +35,8 @@ impl Legs {
         let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
         let (answer_sender, answers) = mpsc::channel(DATAGRAM_BATCHES);
         let (groups, channels) = (BTreeMap::new(), BTreeMap::new());
-        Self { reading, groups, channels, found_sender, found, answer_sender, answers }
+        let deadlines = BTreeSet::new();
+        Self { reading, deadlines, groups, channels, found_sender, found, answer_sender, answers }
     }
 
     pub(super) fn ask(&self, leg: LegId, datagram: &[u8]) {
@@ -48,6 +51,12 @@ impl Legs {
         }
     }
 
+    /// Takes the handling of all feeds: legs that are joined from now on are read by it.
+    pub(super) fn handle(&mut self, items: &[FeedHandling]) {
+        let bound = items.iter().filter(|item| item.deadline_us.is_some());
+        self.deadlines = bound.map(|item| item.feed.clone()).collect();
+    }
+
     pub(super) fn leave(&mut self, leg: LegId) {
         self.groups.remove(&leg);
         self.channels.remove(&leg);
@@ -59,7 +68,8 @@ impl Legs {
     }
 
     pub(super) fn join(&mut self, join: &LegJoin, local_address: &str, peer_address: &str) -> LegNews {
-        match Group::join(join, local_address, self.reading, self.found_sender.clone()) {
+        let reading = (self.reading, self.deadlines.contains(&join.feed));
+        match Group::join(join, local_address, reading, self.found_sender.clone()) {
             Ok((group, reception)) => {
                 self.groups.insert(join.leg, group);
                 let channel = RepairChannel::open(join, peer_address, self.answer_sender.clone());

@@ -20,12 +20,20 @@ pub(super) fn of_hub() -> Vec<Message> {
         begin().into(),
         ResentBegin { resend: 1, begin: ProductBegin { previous: None, ..begin() } }.into(),
         Covered { feed: feed(), epoch: EPOCH, from: Sequence(1), to: Sequence(2) }.into(),
-        Expired { feed: feed(), epoch: EPOCH, sequences: near() }.into(),
+        Expired { feed: feed(), epoch: EPOCH, sequences: near(), late: Some(true) }.into(),
         join().into(),
         LegLeave { leg }.into(),
         PacketsGone { leg, leg_epoch, packets: near() }.into(),
         ClockReply { request_sent: WallMicros(1), received: WallMicros(2), sent: WallMicros(3) }.into(),
-        Handling { items: vec![FeedHandling { feed: feed(), hold_us: Some(1), max_age_us: Some(1) }] }.into(),
+        Handling {
+            items: vec![FeedHandling {
+                feed: feed(),
+                hold_us: Some(1),
+                max_age_us: Some(1),
+                deadline_us: None,
+            }],
+        }
+        .into(),
         NextKey { leg, leg_epoch, key: LegKey::new(2, [2; 32]) }.into(),
         circuit().into(),
         CircuitEnd { lease: 1 }.into(),

@@ -5,7 +5,7 @@ use downburst_model::{Class, Digest, Origin, Transport};
 use proptest::prelude::*;
 
 use super::*;
-use crate::StoreResult;
+use crate::{Outcome, StoreResult};
 
 /// An operation on a track. Operations that the session can't do at the moment change nothing.
 #[derive(Clone, Debug)]
@@ -200,7 +200,11 @@ impl Run {
 
     fn expire(&mut self, from: u64, to: u64) {
         let lost: Vec<u64> = (from..=to).filter(|number| !self.is_over(*number)).collect();
-        let receipts = self.track.expire(self.now(), &[(from, to)].into_iter().collect(), &mut self.out);
+        let receipts = self.track.expire(
+            self.now(),
+            (&[(from, to)].into_iter().collect(), Outcome::Expired),
+            &mut self.out,
+        );
         let named: Vec<u64> = receipts.iter().map(|receipt| receipt.key.sequence.0).collect();
         assert_eq!(named, lost, "each is receipted once");
         for number in lost {

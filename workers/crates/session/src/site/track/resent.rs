@@ -55,7 +55,7 @@ impl Track {
         self.resends.end(ResentEnded { resend, key, outcome, size });
         match outcome {
             Outcome::Stored | Outcome::Held => Some(self.store(now, &assembly, outcome, at)),
-            Outcome::Rejected | Outcome::Expired => self.conclude_unsettled(now, assembly, result, at, out),
+            _ => self.conclude_unsettled(now, assembly, result, at, out),
         }
     }
 
