@@ -41,10 +41,12 @@ pub struct ReflectArguments {
     #[arg(long, value_name = "N", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     most_sessions: u32,
     /// Seconds after which a silent session is forgotten.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
     session_expiry: u64,
     /// The most requests of one source in a second; further ones are not answered.
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     requests_per_second: u32,
     /// Shifts this end's wall clock by this number of microseconds, to test the comparison of clocks.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]

@@ -225,7 +225,9 @@ proptest! {
 
     #[test]
     fn hostile_extensions_are_read_without_harm(
-        parts in prop::collection::vec((any::<u8>(), 0_u8..10, 0_u16..40, prop::collection::vec(any::<u8>(), 0..40)), 0..12),
+        parts in prop::collection::vec(
+            (any::<u8>(), 0_u8..10, 0_u16..40, prop::collection::vec(any::<u8>(), 0..40)), 0..12
+        ),
     ) {
         let mut octets = vec![0x80, 1, 0, 0];
         for (flags, kind, length, value) in parts {
