@@ -232,7 +232,7 @@ PATH_PROBES = _gauge("downburst_path_probes_running", "probes", "Probes of the p
 PATH_KNEE = _gauge(
     "downburst_path_knee_bytes_per_second",
     "bytes",
-    "Highest rate without loss on a site's path, by its newest sweep in 14 days, in bytes of Ethernet frames",
+    "Knee of a site's path (it loses packets above), by its newest sweep in 14 days, in bytes of Ethernet frames",
     "site direction",
     "sites directions",
 )

@@ -55,6 +55,9 @@ describe('probes in words', () => {
     expect(foundOf({ ...PROBE, result: { ...RESULT, knee_bps: null, knee_reason: 'the lowest rate lost' } })).toBe(
       'no knee: the lowest rate lost',
     )
+    expect(foundOf({ ...PROBE, result: { ...RESULT, knee_reason: 'no step lost packets' } })).toBe(
+      'at least 390 Mb/s: no step lost packets',
+    )
     expect(foundOf({ ...PROBE, kind: 'cbr' })).toContain('396 of 400 Mb/s arrived')
     expect(foundOf({ ...PROBE, kind: 'soak', result: { ...RESULT, variation: 0.02 } })).toContain('variation')
   })

@@ -16,7 +16,8 @@ export function foundOf(probe: Probe): string {
   if (!result || !step) return probe.reason || 'not known yet'
   if (probe.kind === 'knee') {
     if (result.knee_bps === null) return `no knee: ${result.knee_reason ?? 'not known'}`
-    return `knee at ${megabits(result.knee_bps)} Mb/s`
+    const rate = `${megabits(result.knee_bps)} Mb/s`
+    return result.knee_reason === null ? `knee at ${rate}` : `at least ${rate}: ${result.knee_reason}`
   }
   const arrived = `${megabits(step.received_bps)} of ${megabits(step.rate_bps)} Mb/s arrived`
   const words = `${arrived}, ${fineShare(step.loss)} lost`

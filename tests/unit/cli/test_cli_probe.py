@@ -121,6 +121,15 @@ def test_a_sweep_is_followed_to_its_knee(hub: Asked, capsys: pytest.CaptureFixtu
     assert "up to 0.12 ms behind its schedule" in out
 
 
+def test_a_knee_that_no_loss_confirms_is_a_lower_limit(hub: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    result = DONE["result"] | {"knee_reason": "no step lost packets"}
+    hub.answers = {"GET /v1/probes/7": DONE | {"result": result}}
+    assert ended("probe", "show", "7") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "at least 600 Mb/s: no step lost packets" in out
+    assert "the knee is" not in out
+
+
 def test_a_refusal_ends_the_command_with_its_reason(hub: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     refused = DONE | {"state": "refused", "reason": "the site's ceiling", "result": None}
     hub.answers = {"POST /v1/probes": WAITING, "GET /v1/probes/7": refused}

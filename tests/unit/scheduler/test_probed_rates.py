@@ -52,11 +52,12 @@ def test_two_curves_count_by_the_worse_one_at_each_rate_that_both_tried() -> Non
     assert found.words.startswith("probe 2")
 
 
-def swept(hub: Hub, site: str, *steps: StepResult, knee_bps: float | None) -> int:
+def swept(hub: Hub, site: str, *steps: StepResult, knee_bps: float | None, knee_reason: str | None = None) -> int:
     with hub.ledger.transaction() as tx:
         probe = tx.measured.probing.probes.add(probe_wish(site, ProbeKind.KNEE))
         done = replace(probe, state=ProbeState.DONE, ended_at=hub.clock.now())
-        tx.measured.probing.probes.save(replace(done, result=ProbeResult(steps, knee_bps=knee_bps)))
+        result = ProbeResult(steps, knee_bps=knee_bps, knee_reason=knee_reason)
+        tx.measured.probing.probes.save(replace(done, result=result))
     return probe.id
 
 
@@ -89,3 +90,20 @@ async def test_the_plan_follows_a_knee_in_the_next_round_names_it_and_forgets_it
     clock.advance(timedelta(days=15).total_seconds())
     await hub.loop.handle(ProbesChanged())
     assert group(hub).rate_bps == before.rate_bps
+
+
+@pytest.mark.parametrize("knee_bps", [None, 20e6])
+async def test_a_sweep_that_saw_no_limit_of_the_path_limits_no_group(
+    tmp_path: Path, ledger: Ledger, clock: FakeClock, knee_bps: float | None
+) -> None:
+    settings = Settings(data_dir=tmp_path, scheduler=SchedulerSettings(step_s=10, window_s=120, dwell_s=60))
+    hub = Hub(ledger, settings, clock)
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(30)
+    before = group(hub)
+    steps = step(20_000_000), step(40_000_000)
+    swept(hub, "a", *steps, knee_bps=knee_bps, knee_reason="the sender reached 20000000 of the 40000000 b/s")
+    await hub.loop.handle(ProbesChanged())
+    assert group(hub).rate_bps == before.rate_bps
+    assert "probe" not in hub.plan().reason

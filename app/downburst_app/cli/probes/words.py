@@ -64,11 +64,16 @@ def _figures(probe: dict[str, Any]) -> str:
     if result is None or not result["steps"]:
         return ""
     if probe["kind"] == "knee":
-        known = result["knee_bps"]
-        return f"the knee is at {rate_text(known)}" if known else f"no knee: {result['knee_reason'] or 'not known'}"
+        return _knee(result["knee_bps"], result["knee_reason"])
     step = result["steps"][0]
     words = f"{rate_text(step['received_bps'])} of {rate_text(step['rate_bps'])} arrived, {step['loss']:.3%} lost"
     return words if result["variation"] is None else f"{words}, variation {result['variation']:.2%}"
+
+
+def _knee(knee_bps: float | None, reason: str | None) -> str:
+    if knee_bps is None:
+        return f"no knee: {reason or 'not known'}"
+    return f"the knee is at {rate_text(knee_bps)}" if reason is None else f"at least {rate_text(knee_bps)}: {reason}"
 
 
 def _ms(microseconds: float | None) -> str:

@@ -73,6 +73,11 @@ class ProbeResult:
     """The delays are this near the truth; None: not known."""
 
     @property
+    def confirmed_knee_bps(self) -> float | None:
+        """The knee, if a higher rate lost packets; a path that carries *at least* a rate has no known limit."""
+        return self.knee_bps if self.knee_reason is None else None
+
+    @property
     def sent(self) -> int:
         """Packets sent."""
         return sum(step.sent for step in self.steps)
