@@ -1184,9 +1184,11 @@ def release_test(number: int) -> Call[None]:
     return Call("DELETE", path_of("v1", "test-bookings", number), None)
 
 
-def list_test_points() -> Call[list[measurements.TestPoint]]:
+def list_test_points(*, cursor: str | None = None, limit: int | None = None) -> Call[list[measurements.TestPoint]]:
     """All test points, by name; their tokens are not kept."""
-    return Call("GET", path_of("v1", "test-points"), list[measurements.TestPoint])
+    return Call(
+        "GET", path_of("v1", "test-points"), list[measurements.TestPoint], query={"cursor": cursor, "limit": limit}
+    )
 
 
 def add_test_point(body: measurements.TestPointWanted) -> Call[measurements.AddedTestPoint]:

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 
-from downburst_api.http.pagination import NewestPage
+from downburst_api.http.pagination import NewestPaged, Paged
 from downburst_api.http.parameters import Hub
 from downburst_api.measurements import service
 from downburst_contract.measuring.measurements import (
@@ -16,13 +16,13 @@ from downburst_contract.measuring.measurements import (
 )
 
 router = APIRouter(prefix="/v1", tags=["measurements"])
-Newest = Annotated[NewestPage, Depends()]
 
 
 @router.get("/test-points")
-async def list_test_points(hub: Hub) -> list[TestPoint]:
+async def list_test_points(hub: Hub, page: Paged) -> list[TestPoint]:
     """All test points, by name; their tokens are not kept."""
-    return [TestPoint.of(point) for point in await hub.ledger.read(lambda tx: tx.measured.points.all())]
+    found = await hub.ledger.read(lambda tx: tx.measured.points.all())
+    return page.of(map(TestPoint.of, found), "point")
 
 
 @router.post("/test-points", status_code=201, responses={404: {}, 409: {}})
@@ -40,7 +40,7 @@ async def remove_test_point(hub: Hub, point: str) -> None:
 @router.get("/measurements")
 async def list_measurements(
     hub: Hub,
-    page: Newest,
+    page: NewestPaged,
     point: Annotated[str | None, Query(max_length=63, description="Only those of this test point.")] = None,
 ) -> list[PathMeasurement]:
     """Measurements of all test points, newest first, with those that were refused."""
@@ -51,7 +51,7 @@ async def list_measurements(
 
 
 @router.get("/sites/{site}/measurements", responses={404: {}})
-async def list_site_measurements(hub: Hub, site: str, page: Newest) -> list[PathMeasurement]:
+async def list_site_measurements(hub: Hub, site: str, page: NewestPaged) -> list[PathMeasurement]:
     """Measurements with an end at a site, newest first: an end is at the site whose test point has its address."""
     found = await service.of_site(hub, site, before=page.before, limit=page.to_read)
     return page.of([PathMeasurement.of(one) for one in found], "number")

@@ -83,8 +83,9 @@ async def test_every_list_has_pages(filled: Asked) -> None:
 WHOLE = {
     "/v1/circuits/calendar",
     "/v1/latency/history",
+    "/v1/probes/{probe}/seconds",
 }
-"""Answers of a fixed size, whatever the amount of data: a range in steps."""
+"""Answers of a bounded size, whatever the amount of data: a range in steps."""
 
 
 async def test_what_goes_between_two_pages_hides_nothing_else(filled: Asked) -> None:

@@ -123,7 +123,7 @@ INWARD = {
     *("access_requests", "access_tokens", "alarms", "answers", "audit", "batches", "circuit_ports", "credentials"),
     *("exceptions", "faults", "feeds", "latency_minutes", "latency_sheets", "leg_counters", "legs", "heads"),
     *("login_links", "login_sessions", "objectives", "pins", "plans", "resends", "settled", "silences", "sites"),
-    *("probe_ceilings", "probe_seconds", "probes", "topology_elements"),
+    *("measurements", "probe_ceilings", "probe_seconds", "probes", "test_points", "topology_elements"),
     *("relay_log", "relay_sites", "relays", "site_ways"),
     *("subscriptions", "tcp_profiles", "tokens", "traffic_hours", "traffic_minutes", "users"),
 }
