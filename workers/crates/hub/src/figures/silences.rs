@@ -145,9 +145,10 @@ impl Last {
         if by_stamps.0.abs_diff(passed.0) <= UNDER_WAY.0 { by_stamps } else { passed }
     }
 
-    /// The last product once this one has arrived. Products whose writers overtook each other count in either order.
+    /// The last product once this one has arrived. Products whose writers overtook each other count in either order;
+    /// an earlier stamp at a later time is a wall clock that was set back.
     fn followed_by(self, stamp: WallMicros, at: Micros) -> Self {
-        let is_behind = stamp < self.stamp && at.since(self.at) <= UNDER_WAY;
+        let is_behind = stamp < self.stamp && at <= self.at;
         if is_behind { self } else { Self { stamp, at: at.max(self.at) } }
     }
 
@@ -316,6 +317,16 @@ mod tests {
         silences.passed(Micros(2_020_000));
         let late = silences.arrived(&feed("A"), WallMicros(1_900_000), now(4_000_000, 0));
         assert_eq!(late, [stirred(1_900_000)]);
+    }
+
+    #[test]
+    fn a_product_just_after_the_wall_clock_was_set_back_begins_the_silence() {
+        let mut silences = watching(HOLD_US);
+        put(&mut silences, 5_000_000);
+        let set_back = now(5_006_000, -6_001);
+        assert_eq!(silences.arrived(&feed("A"), set_back.wall, set_back), []);
+        let next = now(6_000_000, -20_001);
+        assert_eq!(silences.arrived(&feed("A"), next.wall, next), [], "994 ms after the last product");
     }
 
     #[test]
