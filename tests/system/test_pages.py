@@ -85,7 +85,7 @@ def _latency(hub: Hub, page: Page) -> None:
     with page.expect_download() as download:
         page.get_by_role("link", name="Download latency (CSV)").click()
     lines = Path(download.value.path()).read_text().splitlines()
-    assert lines[0] == "at,p50,p95,p99,max,count,negative,bound"
+    assert lines[0] == "at,p50,p95,p99,max,count,negative,bound,certainty"
     assert sum(int(line.split(",")[5]) for line in lines[1:]) == PRODUCTS
     page.reload()
     expect(page.get_by_role("heading", name="Latency of NGRID at unl.edu")).to_be_visible()
