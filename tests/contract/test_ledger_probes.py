@@ -101,14 +101,34 @@ def test_seconds_come_back_in_order_and_go_with_the_probe(tx: Transaction) -> No
     assert tx.measured.probing.probes.seconds(probe.id) == []
 
 
+KNEE = ProbeResult((STEP,), knee_bps=9.8e7)
+AT_LEAST = replace(KNEE, knee_reason="the sender reached 98000000 of the 100000000 b/s")
+LOSSY = ProbeResult((replace(STEP, lost=40),), knee_reason="the lowest rate lost packets")
+FREE = ProbeResult((replace(STEP, lost=0),), knee_reason="no rate lost packets")
+
+
+def swept(tx: Transaction, site: str, result: ProbeResult | None, state: ProbeState = ProbeState.DONE) -> int:
+    probe = tx.measured.probing.probes.add(probe_request(site, ProbeKind.KNEE))
+    done = replace(probe, state=state, ended_at=tx.clock.now(), result=result)
+    tx.measured.probing.probes.save(done)
+    return probe.id
+
+
 def test_the_newest_complete_sweep_of_each_site_and_direction_counts(tx: Transaction, clock: FakeClock) -> None:
     probes = tx.measured.probing.probes
-    made = [probes.add(probe_request(site, ProbeKind.KNEE)) for site in ("unl.edu", "unl.edu", "isu.edu", "unl.edu")]
-    states = (ProbeState.DONE, ProbeState.DONE, ProbeState.DONE, ProbeState.FAILED)
-    for probe, state in zip(made, states, strict=True):
-        probes.save(replace(probe, state=state, ended_at=clock.now(), result=RESULT))
-    assert [one.id for one in probes.last_knees(clock.now())] == [made[2].id, made[1].id]
+    swept(tx, "unl.edu", KNEE)
+    last, other = swept(tx, "unl.edu", KNEE), swept(tx, "isu.edu", LOSSY)
+    swept(tx, "unl.edu", KNEE, ProbeState.FAILED)
+    assert [one.id for one in probes.last_knees(clock.now())] == [other, last]
     assert probes.last_knees(clock.now() + timedelta(seconds=1)) == []
+
+
+@pytest.mark.parametrize("newer", [AT_LEAST, FREE, None, ProbeResult(())])
+def test_a_newer_sweep_without_a_limit_hides_no_conclusive_one(tx: Transaction, newer: ProbeResult | None) -> None:
+    conclusive = swept(tx, "unl.edu", KNEE)
+    swept(tx, "unl.edu", newer)
+    found = tx.measured.probing.probes.last_knees(tx.clock.now())
+    assert [one.id for one in found] == [conclusive]
 
 
 def test_a_schedule_comes_back_whole(tx: Transaction, clock: FakeClock) -> None:

@@ -87,6 +87,34 @@ def test_circuits_of_before_are_automatic_and_neither_held_nor_overridden(empty_
         assert tx.circuits.one(circuit.number) == circuit
 
 
+def test_sweeps_of_before_say_whether_they_were_conclusive(empty_url: str, clock: FakeClock) -> None:
+    engine = connect(empty_url)
+    migrate(engine, "0012")
+    step = {"sent": 1_000, "lost": 200}
+    results = [
+        {"knee_bps": 6e7, "knee_reason": None, "steps": []},
+        {"knee_bps": 6e7, "knee_reason": "the sender was too slow", "steps": [step]},
+        {"knee_bps": None, "knee_reason": "the lowest rate lost packets", "steps": [step]},
+        {"knee_bps": None, "knee_reason": "no rate lost packets", "steps": [{"sent": 1_000, "lost": 1}]},
+        None,
+    ]
+    with engine.begin() as connection:
+        tables = _reflected(connection).tables
+        connection.execute(insert(tables["sites"]).values(_row(tables["sites"], 1)))
+        site, table = connection.scalar(select(tables["sites"].c.name)), tables["probes"]
+        for number, result in enumerate(results, 1):
+            row = _row(table, number) | {"site": site, "kind": "knee", "result": result}
+            connection.execute(insert(table).values(row))
+    engine.dispose()
+    Ledger.open(empty_url, clock).close()
+    engine = connect(empty_url)
+    with engine.begin() as connection:
+        table = _reflected(connection).tables["probes"]
+        found = connection.execute(select(table.c.conclusive).order_by(table.c.id)).scalars()
+        assert [bool(one) for one in found] == [True, False, True, False, False]
+    engine.dispose()
+
+
 def test_what_this_release_kept_is_read_by_the_next(empty_url: str, tmp_path: Path, clock: FakeClock) -> None:
     with _opened(empty_url, clock) as ledger, ledger.transaction() as tx:
         _fill(tx, clock)

@@ -107,3 +107,7 @@ async def test_a_sweep_that_saw_no_limit_of_the_path_limits_no_group(
     await hub.loop.handle(ProbesChanged())
     assert group(hub).rate_bps == before.rate_bps
     assert "probe" not in hub.plan().reason
+    swept(hub, "a", step(30_000_000), step(40_000_000, lost=200), knee_bps=30e6)
+    swept(hub, "a", *steps, knee_bps=knee_bps, knee_reason="the sender reached 20000000 of the 40000000 b/s")
+    await hub.loop.handle(ProbesChanged())
+    assert group(hub).rate_bps == 30_000_000, "the confirmed knee before it still counts"

@@ -78,6 +78,16 @@ class ProbeResult:
         return self.knee_bps if self.knee_reason is None else None
 
     @property
+    def conclusive(self) -> bool:
+        """True if a sweep shows a limit of the path: a confirmed knee, or rates that all lost packets.
+
+        A path that carried all that the sender managed says nothing about higher rates.
+        """
+        if self.knee_bps is None:
+            return any(step.sent and step.loss > KNEE_LOSS for step in self.steps)
+        return self.confirmed_knee_bps is not None
+
+    @property
     def sent(self) -> int:
         """Packets sent."""
         return sum(step.sent for step in self.steps)
@@ -133,3 +143,7 @@ def plain(value: ProbeResult | ProbeSecond) -> dict[str, Any]:
 
 def _spread(values: Mapping[str, int] | None) -> DelaySpread | None:
     return None if values is None else DelaySpread(**values)
+
+
+KNEE_LOSS = 0.001
+"""The node takes a rate with less loss as free of it (docs/node-lines.md, *Probes of paths*)."""

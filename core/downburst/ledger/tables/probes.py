@@ -1,6 +1,6 @@
 """Tables of probes: their seconds, schedules and ceilings."""
 
-from sqlalchemy import JSON, BigInteger, Column, Float, ForeignKey, Integer, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, ForeignKey, Integer, String, Table, Text
 
 from downburst.ledger.tables.base import NUMBER, Instant, metadata
 
@@ -27,6 +27,7 @@ probes = Table(
     Column("circumstances", JSON, nullable=False),
     Column("gaps", JSON, nullable=False),
     Column("result", JSON(none_as_null=True)),
+    Column("conclusive", Boolean, nullable=False),
     sqlite_autoincrement=True,
 )
 

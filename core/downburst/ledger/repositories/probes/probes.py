@@ -81,8 +81,11 @@ class Probes:
         return [probe_of(row) for row in self._connection.execute(query)]
 
     def last_knees(self, since: datetime) -> list[Probe]:
-        """Of each site and direction the newest completed sweep that ended at `since` or later, by site."""
-        done = probes.c.kind == ProbeKind.KNEE.value, probes.c.state == ProbeState.DONE.value
+        """Of each site and direction the newest conclusive sweep that ended at `since` or later, by site.
+
+        A newer one without a limit of the path hides none.
+        """
+        done = probes.c.kind == ProbeKind.KNEE.value, probes.c.state == ProbeState.DONE.value, probes.c.conclusive
         newest = (
             select(func.max(probes.c.id))
             .where(*done, probes.c.ended_at >= since)

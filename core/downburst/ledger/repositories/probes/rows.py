@@ -37,6 +37,7 @@ def probe_row(probe: Probe) -> dict[str, Any]:
         "circumstances": probe.circumstances,
         "gaps": [_gap_values(gap) for gap in probe.gaps],
         "result": None if probe.result is None else plain(probe.result),
+        "conclusive": probe.result is not None and probe.result.conclusive,
     }
 
 
