@@ -19,11 +19,13 @@ def circumstances(
     plans: Sequence[Plan],
     way: SiteWay | None,
     booking: BookedTest | None,
+    sender: str = "",
 ) -> dict[str, Any]:
-    """Plain values: software of both ends, the feeds' transports, load, way, clock, and the reserved ports."""
+    """Plain values: the sender of the packets' near end, software of both ends, the feeds' transports, load, way, clock, and the reserved ports."""
     session, known = live.sessions.get(wish.site), live.paths.of(wish.site)
     ends = None if booking is None else [booking.wanted.near.port, booking.wanted.far.port]
     return {
+        "sender": sender or None,
         "hub_software": version("downburst"),
         "site_software": session.software if session else None,
         "plans": [
