@@ -15,7 +15,7 @@ from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import FeedLog
 from downburst.domain.latency import LatencyKind, SketchRow
 from downburst.domain.plans import Leg, Plan, Transport
-from downburst.domain.probes import ProbeKind, ProbeStep, ProbeWish
+from downburst.domain.probes import ProbeKind, ProbeRequest, ProbeStep
 from downburst.domain.probes.checks import sweep
 from downburst.domain.products import Acknowledgement, Product
 from downburst.domain.receipts import Settled
@@ -66,9 +66,9 @@ def plan(feed: str = "NGRID", *legs: Leg, reason: str = "because", made_at: date
     return Plan(feed=feed, version=0, legs=legs, reason=reason, made_at=made_at)
 
 
-def probe_wish(site: str = "unl.edu", kind: ProbeKind = ProbeKind.CBR, rate_bps: int = 10_000_000) -> ProbeWish:
+def probe_request(site: str = "unl.edu", kind: ProbeKind = ProbeKind.CBR, rate_bps: int = 10_000_000) -> ProbeRequest:
     steps = sweep(rate_bps) if kind is ProbeKind.KNEE else (ProbeStep(rate_bps, 10_000),)
-    return ProbeWish(site, kind, Direction.OUT, steps, by="eve")
+    return ProbeRequest(site, kind, Direction.OUT, steps, by="eve")
 
 
 def multicast(leg: int, *sites: str) -> Leg:

@@ -26,7 +26,7 @@ class TimedSweep:
 def last_sweeps(tx: Transaction) -> Mapping[str, TimedSweep]:
     """By site, its newest completed sweep from the hub to the site that counts."""
     found = tx.measured.probing.probes.last_knees(tx.clock.now() - COUNTS)
-    sweeps = {probe.wish.site: _timed(probe) for probe in found if probe.wish.direction is Direction.OUT}
+    sweeps = {probe.request.site: _timed(probe) for probe in found if probe.request.direction is Direction.OUT}
     return {site: sweep for site, sweep in sweeps.items() if sweep is not None}
 
 
@@ -38,7 +38,7 @@ def _timed(probe: Probe) -> TimedSweep | None:
     # A sender that could not keep up tried the rate that it reached.
     rates = {min(step.sent_bps, float(step.rate_bps)): step.loss for step in sent}
     curve = LossCurve(tuple(sorted(rates)), tuple(rates[rate] for rate in sorted(rates)))
-    words = f"probe {probe.id} of {probe.wish.site} at {probe.ended_at:%Y-%m-%d %H:%M} UTC"
+    words = f"probe {probe.id} of {probe.request.site} at {probe.ended_at:%Y-%m-%d %H:%M} UTC"
     return TimedSweep(Sweep(curve, probe.result.confirmed_knee_bps, words), probe.ended_at)
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from downburst.domain.probes import Probe, ProbeGap, ProbeKind, ProbeState, ProbeStep, ProbeWish
+from downburst.domain.probes import Probe, ProbeGap, ProbeKind, ProbeRequest, ProbeState, ProbeStep
 from downburst.domain.probes.checks import MOST_REFINING
 from downburst.domain.probes.results import ProbeResult, StepResult
-from downburst.domain.probes.signs import ProbeOver, ProbeTold
+from downburst.domain.probes.signs import ProbeOver, ProbeSecondReported
 from downburst.domain.topology.bookings import BookedTest
 
 
@@ -33,7 +33,7 @@ class Attempt:
     """The time of the request to stop, by the monotonic clock."""
     over: ProbeOver | None = None
     """The node's report of its end."""
-    told: list[ProbeTold] = field(default_factory=list)
+    reported: list[ProbeSecondReported] = field(default_factory=list)
     """Seconds that are not stored yet."""
 
     @property
@@ -75,7 +75,7 @@ def after_attempt(attempt: Attempt, now: datetime) -> Probe:
 
 def continues(probe: Probe, now: datetime) -> bool:
     """True if a soak has time left for another attempt."""
-    return probe.wish.kind is ProbeKind.SOAK and planned_end(probe, now) - now > LEAST_REST
+    return probe.request.kind is ProbeKind.SOAK and planned_end(probe, now) - now > LEAST_REST
 
 
 def interrupted(probe: Probe, since: datetime, reason: str) -> Probe:
@@ -99,16 +99,16 @@ def begun(probe: Probe, now: datetime) -> Probe:
 
 def as_attempted(probe: Probe, now: datetime) -> Probe:
     """The probe with the steps of the present attempt: a soak lasts until its planned end."""
-    if probe.wish.kind is not ProbeKind.SOAK:
+    if probe.request.kind is not ProbeKind.SOAK:
         return probe
     rest_ms = max(round((planned_end(probe, now) - now).total_seconds() * 1e3), 100)
-    steps = tuple(ProbeStep(step.rate_bps, min(rest_ms, step.duration_ms)) for step in probe.wish.steps)
-    return replace(probe, wish=replace(probe.wish, steps=steps))
+    steps = tuple(ProbeStep(step.rate_bps, min(rest_ms, step.duration_ms)) for step in probe.request.steps)
+    return replace(probe, request=replace(probe.request, steps=steps))
 
 
 def planned_end(probe: Probe, now: datetime) -> datetime:
     """The end of a probe that started, or starts now."""
-    return (probe.started_at or now) + timedelta(seconds=probe.wish.seconds)
+    return (probe.started_at or now) + timedelta(seconds=probe.request.seconds)
 
 
 def merged(before: ProbeResult | None, more: ProbeResult | None) -> ProbeResult | None:
@@ -130,16 +130,18 @@ def frame_bytes(result: ProbeResult | None) -> int:
     return round(sum(step.sent_bps * step.elapsed_us / 8e6 for step in result.steps)) if result else 0
 
 
-def numbered(attempt: Attempt) -> Iterator[ProbeTold]:
+def numbered(attempt: Attempt) -> Iterator[ProbeSecondReported]:
     """The seconds that are not stored yet, numbered from the probe's first start."""
-    for told in attempt.told:
-        yield replace(told, second=replace(told.second, second=attempt.first_second + told.second.second))
+    for report in attempt.reported:
+        yield replace(report, second=replace(report.second, second=attempt.first_second + report.second.second))
 
 
-def longest_s(wish: ProbeWish) -> float:
+def longest_s(request: ProbeRequest) -> float:
     """The longest duration of an attempt: a node refines a sweep near its knee."""
-    refining = MOST_REFINING * max(step.duration_ms for step in wish.steps) if wish.kind is ProbeKind.KNEE else 0
-    return wish.seconds + refining / 1e3
+    refining = (
+        MOST_REFINING * max(step.duration_ms for step in request.steps) if request.kind is ProbeKind.KNEE else 0
+    )
+    return request.seconds + refining / 1e3
 
 
 def _added(one: StepResult, other: StepResult) -> StepResult:

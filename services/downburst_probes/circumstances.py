@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import Any
 
 from downburst.domain.plans import Plan
-from downburst.domain.probes import ProbeWish
+from downburst.domain.probes import ProbeRequest
 from downburst.domain.relays import SiteWay
 from downburst.domain.sites import Site
 from downburst.domain.topology.bookings import BookedTest
@@ -13,7 +13,7 @@ from downburst.live.state import LiveState
 
 
 def circumstances(
-    wish: ProbeWish,
+    request: ProbeRequest,
     live: LiveState,
     *,
     plans: Sequence[Plan],
@@ -21,8 +21,8 @@ def circumstances(
     booking: BookedTest | None,
     sender: str = "",
 ) -> dict[str, Any]:
-    """Plain values: the sender of the packets' near end, software of both ends, the feeds' transports, load, way, clock, and the reserved ports."""
-    session, known = live.sessions.get(wish.site), live.paths.of(wish.site)
+    """Plain values: the node by its sender, software of both ends, the feeds' transports, load, way, clock, and the reserved ports."""
+    session, known = live.sessions.get(request.site), live.paths.of(request.site)
     ends = None if booking is None else [booking.wanted.near.port, booking.wanted.far.port]
     return {
         "sender": sender or None,
@@ -32,9 +32,9 @@ def circumstances(
             {"feed": plan.feed, "version": plan.version, "transport": leg.transport.value, "rate_bps": leg.rate_bps}
             for plan in plans
             for leg in plan.legs
-            if wish.site in leg.sites
+            if request.site in leg.sites
         ],
-        "feeds_bps": feeds_bps(wish.site, live),
+        "feeds_bps": feeds_bps(request.site, live),
         "chain": list(way.chain) if way else [],
         "circuit": way.over.circuit if way and way.over else None,
         "round_trip_us": known.least_round_trip_us,
@@ -50,16 +50,17 @@ def feeds_bps(site: str, live: LiveState) -> float:
     return sum(live.arrivals[feed].mean_bps() for feed in feeds if feed in live.arrivals)
 
 
-def too_much(wish: ProbeWish, site: Site, live: LiveState) -> str | None:
+def too_much(request: ProbeRequest, site: Site, live: LiveState) -> str | None:
     """The reason why a probe has to wait for the site's own load, where its access rate is configured."""
     if site.access_rate_bps is None:
         return None
-    load_bps = feeds_bps(wish.site, live)
-    if wish.highest_bps + load_bps <= site.access_rate_bps * (1 + SLACK):
+    load_bps = feeds_bps(request.site, live)
+    if request.highest_bps + load_bps <= site.access_rate_bps * (1 + SLACK):
         return None
     return (
-        f"{wish.site} has an access rate of {site.access_rate_bps / 1e6:.4g} Mb/s, its feeds take "
-        f"{load_bps / 1e6:.4g} Mb/s of it, and the probe would send {wish.highest_bps / 1e6:.4g} Mb/s; ask for less"
+        f"{request.site} has an access rate of {site.access_rate_bps / 1e6:.4g} Mb/s, its feeds take "
+        f"{load_bps / 1e6:.4g} Mb/s of it, and the probe would send {request.highest_bps / 1e6:.4g} Mb/s; "
+        "ask for less"
     )
 
 

@@ -1,7 +1,7 @@
 """The nodes at which probes run: the hub's own, and those of its senders.
 
-A probe runs at the node that has the site's session. A sender without signs of life, or with another node process than
-before, has lost its probes.
+A probe runs at the node that has the site's session. A sender without signs of life, or with another node process
+than before, has lost its probes.
 """
 
 from collections.abc import Mapping

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from downburst.domain.circuits import CircuitEnd, Direction, Port
-from downburst.domain.probes import ProbeWish
+from downburst.domain.probes import ProbeRequest
 from downburst.domain.topology.bookings import BookedTest, WantedTest
 from downburst_probes.port import Bookings
 
@@ -23,7 +23,7 @@ class Place:
 
 
 async def reserve(
-    desk: Bookings, wish: ProbeWish, ports: Sequence[Port], seconds: float, *, sender: str = ""
+    desk: Bookings, request: ProbeRequest, ports: Sequence[Port], seconds: float, *, sender: str = ""
 ) -> Place:
     """Reserves the probe's highest rate for its seconds and a margin; a refusal is raised.
 
@@ -31,18 +31,18 @@ async def reserve(
     calendar.
     """
     near = _widest([port for port in ports if port.site is None and (port.sender or "") == sender])
-    far = _widest([port for port in ports if port.site == wish.site])
+    far = _widest([port for port in ports if port.site == request.site])
     if near is None or far is None:
         return Place()
-    out = wish.direction is Direction.OUT
+    out = request.direction is Direction.OUT
     wanted = WantedTest(
         KIND,
         CircuitEnd(near),
-        CircuitEnd(far, wish.site),
-        wish.highest_bps if out else 0,
-        0 if out else wish.highest_bps,
+        CircuitEnd(far, request.site),
+        request.highest_bps if out else 0,
+        0 if out else request.highest_bps,
         seconds + MARGIN_S,
-        by=wish.by or "hub",
+        by=request.by or "hub",
     )
     answer = await desk.book(wanted)
     if answer.booking is None:

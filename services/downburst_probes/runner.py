@@ -20,7 +20,7 @@ from downburst.domain.events import Event, NodeChanged
 from downburst.domain.probes import Probe, ProbeKind, ProbeState
 from downburst.domain.probes.ceilings import day_of, over_ceiling
 from downburst.domain.probes.results import ProbeResult
-from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeTold
+from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeSecondReported
 from downburst.domain.senders import SenderSeen
 from downburst.domain.sites import Site
 from downburst.foundation.clock import Clock
@@ -85,7 +85,7 @@ class ProbeRunner:
     async def run(self) -> None:
         """Works until cancelled."""
         with self._bus.subscribe(
-            ProbesChanged, ProbeTold, ProbeOver, NodeChanged, SenderSeen, limit=EVENTS
+            ProbesChanged, ProbeSecondReported, ProbeOver, NodeChanged, SenderSeen, limit=EVENTS
         ) as events:
             await self.recover()
             try:
@@ -108,9 +108,9 @@ class ProbeRunner:
     def handle(self, event: Event) -> None:
         """Takes one event into memory."""
         match event:
-            case ProbeTold():
-                if (told := self._named(event.name)) is not None:
-                    told.told.append(event)
+            case ProbeSecondReported():
+                if (running := self._named(event.name)) is not None:
+                    running.reported.append(event)
             case ProbeOver():
                 if (ended := self._named(event.name)) is not None:
                     ended.over = event
@@ -120,7 +120,7 @@ class ProbeRunner:
                 return
             case _:
                 pass
-        if not isinstance(event, ProbeTold):
+        if not isinstance(event, ProbeSecondReported):
             self._wake.set()
 
     async def guard(self) -> None:
@@ -144,7 +144,7 @@ class ProbeRunner:
         if active.node and self._nodes.run_of(active.node) != active.run:
             self._lose([active], None)
             return
-        site = active.probe.wish.site
+        site = active.probe.request.site
         nodes = self._live.nodes_of(site)
         if nodes and active.node not in nodes:
             await self._end(active, ProbeState.FAILED, f"{site} moved to {node_words(nodes[0])}")
@@ -242,7 +242,7 @@ class ProbeRunner:
         if not refused and not waits:
             try:
                 rest_s = self._rest_s(probe)
-                place = await reserve(self._bookings, probe.wish, self._known.ports, rest_s, sender=node)
+                place = await reserve(self._bookings, probe.request, self._known.ports, rest_s, sender=node)
             except DownburstError as error:
                 refused = error.sentence
             waits = place.sentence
@@ -254,28 +254,28 @@ class ProbeRunner:
             if probe.reason != waits:
                 await self._save(replace(probe, reason=waits))
         else:
-            words = f"it waited {probe.wish.patience_s:g} s in vain: {waits}"
+            words = f"it waited {probe.request.patience_s:g} s in vain: {waits}"
             await self._close(probe, ProbeState.FAILED if probe.attempts else ProbeState.REFUSED, words)
 
     async def _in_the_way(self, probe: Probe) -> tuple[str, str]:
         """The reason to refuse a probe, and the reason to wait; empty: there is none."""
-        now, wish = self._clock.now(), probe.wish
+        now, request = self._clock.now(), probe.request
 
         def read(tx: Transaction) -> tuple[Site, str | None]:
             probing = tx.measured.probing
-            used = probing.probes.used_bytes(wish.site, day_of(now))
+            used = probing.probes.used_bytes(request.site, day_of(now))
             # A soak that continues has its bytes already.
-            over = None if probe.attempts else over_ceiling(wish, probing.ceilings.of(wish.site), used)
-            return tx.sites.one(wish.site), over
+            over = None if probe.attempts else over_ceiling(request, probing.ceilings.of(request.site), used)
+            return tx.sites.one(request.site), over
 
         site, over = await self._ledger.read(read)
-        return over or "", self._busy(probe) or too_much(wish, site, self._live) or ""
+        return over or "", self._busy(probe) or too_much(request, site, self._live) or ""
 
     def _busy(self, probe: Probe) -> str:
         """The reason to wait that needs no ledger."""
-        site, node = probe.wish.site, self._node_of(probe)
+        site, node = probe.request.site, self._node_of(probe)
         others = [*self._running, *self._beginning]
-        same = [one.id for one in self._known.unfinished if one.id in others and one.wish.site == site]
+        same = [one.id for one in self._known.unfinished if one.id in others and one.request.site == site]
         if self._nodes.run_of(node) is None:
             return f"{node_words(node)} is not running"
         if not self._live.nodes_of(site):
@@ -289,17 +289,17 @@ class ProbeRunner:
 
     def _node_of(self, probe: Probe) -> str:
         """The node that has the site's session; the first one, if a site has several."""
-        return next(iter(self._live.nodes_of(probe.wish.site)), OWN)
+        return next(iter(self._live.nodes_of(probe.request.site)), OWN)
 
     def _is_patient(self, probe: Probe) -> bool:
         now = self._clock.now()
         if probe.attempts:
             return continues(probe, now)
-        return now - probe.requested_at < timedelta(seconds=probe.wish.patience_s)
+        return now - probe.requested_at < timedelta(seconds=probe.request.patience_s)
 
     def _rest_s(self, probe: Probe) -> float:
         now = self._clock.now()
-        return (planned_end(probe, now) - now).total_seconds() if probe.attempts else longest_s(probe.wish)
+        return (planned_end(probe, now) - now).total_seconds() if probe.attempts else longest_s(probe.request)
 
     async def _begin(self, probe: Probe, place: Place, node: str) -> None:
         try:
@@ -313,24 +313,26 @@ class ProbeRunner:
         running = begun(probe, now)
         if first:
             plans, way = await self._ledger.read(
-                lambda tx: (tx.planning.plans.all_current(), tx.fleet.ways.find(probe.wish.site))
+                lambda tx: (tx.planning.plans.all_current(), tx.fleet.ways.find(probe.request.site))
             )
-            facts = circumstances(probe.wish, self._live, plans=plans, way=way, booking=place.booking, sender=node)
+            facts = circumstances(probe.request, self._live, plans=plans, way=way, booking=place.booking, sender=node)
             running = replace(running, circumstances=facts)
-        await self._save(running, sent_bytes=probe.wish.frame_bytes if first else 0)
+        await self._save(running, sent_bytes=probe.request.frame_bytes if first else 0)
         sent = as_attempted(running, now)
         late, run = frozenset(late_paths(self._live, self._known.objectives, now)), self._nodes.run_of(node)
-        ends_by_s = self._clock.monotonic_s() + longest_s(sent.wish) + OVERDUE_S
+        ends_by_s = self._clock.monotonic_s() + longest_s(sent.request) + OVERDUE_S
         active = self._running[probe.id] = Attempt(running, now, ends_by_s, place.booking, late, node, run)
         try:
             await self._nodes.of(node).start_probe(sent)
         except DownburstError as error:
             active.over = ProbeOver(running.name, "failed", error.sentence, ProbeResult(()))
-        _LOG.info("probe %d of %s: %s", probe.id, probe.wish.site, "it runs" if not active.over else "it is refused")
+        _LOG.info(
+            "probe %d of %s: %s", probe.id, probe.request.site, "it runs" if not active.over else "it is refused"
+        )
 
     async def _store(self, active: Attempt) -> None:
-        seconds = [told.second for told in numbered(active)]
-        active.told.clear()
+        seconds = [report.second for report in numbered(active)]
+        active.reported.clear()
         if seconds:
             number = active.probe.id
             await self._ledger.write(lambda tx: tx.measured.probing.probes.add_seconds(number, seconds))
@@ -338,16 +340,16 @@ class ProbeRunner:
     async def _finish(self, active: Attempt) -> None:
         now = self._clock.now()
         probe = after_attempt(active, now)
-        if probe.ended and probe.wish.kind is ProbeKind.SOAK and probe.result is not None:
+        if probe.ended and probe.request.kind is ProbeKind.SOAK and probe.result is not None:
             rates = await self._ledger.read(lambda tx: whole_variation(tx.measured.probing.probes, probe.id))
             probe = replace(probe, result=replace(probe.result, variation=rates))
-        unsent = frame_bytes(probe.result) - probe.wish.frame_bytes if probe.ended else 0
+        unsent = frame_bytes(probe.result) - probe.request.frame_bytes if probe.ended else 0
         await self._save(probe, sent_bytes=unsent)
         del self._running[probe.id]
         if active.booking is not None:
             with suppress(DownburstError):
                 await self._bookings.release(active.booking.number)
-        _LOG.info("probe %d of %s is %s: %s", probe.id, probe.wish.site, probe.state, probe.reason)
+        _LOG.info("probe %d of %s is %s: %s", probe.id, probe.request.site, probe.state, probe.reason)
 
     async def _close(self, probe: Probe, state: ProbeState, reason: str) -> None:
         await self._save(replace(probe, state=state, reason=reason, ended_at=self._clock.now()))

@@ -16,7 +16,7 @@ def add_due(tx: Transaction, now: datetime) -> None:
         if schedule.open_at(now.hour):
             # At the limit those before it still wait, and one more would measure the same.
             with suppress(LimitReached):
-                tx.measured.probing.probes.add(schedule.wish, schedule=schedule.id)
+                tx.measured.probing.probes.add(schedule.request, schedule=schedule.id)
         tx.measured.probing.schedules.due_again(schedule.id, following(schedule, now))
 
 

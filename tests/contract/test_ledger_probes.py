@@ -13,7 +13,7 @@ from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.probes.probes import ProbeFilter
-from factories import probe_wish
+from factories import probe_request
 
 STEP = StepResult(10**8, 9.9e7, 9.8e7, 100, 98, 2, 1, 0, 1_000_000, DelaySpread(-1, 2, 3, 4), 0.5)
 RESULT = ProbeResult((STEP,), 120, 9.8e7, "the lowest rate lost already", 1, (Excess(5, 1, 40_000, None),), 0.01)
@@ -31,9 +31,9 @@ def _sites(tx: Transaction) -> None:
 
 
 def test_a_probe_comes_back_whole(tx: Transaction, clock: FakeClock) -> None:
-    probe = tx.measured.probing.probes.add(probe_wish(kind=ProbeKind.KNEE), schedule=7)
+    probe = tx.measured.probing.probes.add(probe_request(kind=ProbeKind.KNEE), schedule=7)
     assert (probe.state, probe.requested_at, probe.schedule) == (ProbeState.WAITING, clock.now(), 7)
-    assert probe.wish == probe_wish(kind=ProbeKind.KNEE)
+    assert probe.request == probe_request(kind=ProbeKind.KNEE)
     ended = replace(
         probe,
         state=ProbeState.DONE,
@@ -55,9 +55,9 @@ def test_a_probe_comes_back_whole(tx: Transaction, clock: FakeClock) -> None:
 def test_probes_are_listed_newest_first_by_filters(tx: Transaction, clock: FakeClock) -> None:
     probes = tx.measured.probing.probes
     first, second_, third = (
-        probes.add(probe_wish("unl.edu")),
-        probes.add(probe_wish("isu.edu", ProbeKind.KNEE)),
-        probes.add(probe_wish("unl.edu", ProbeKind.SOAK)),
+        probes.add(probe_request("unl.edu")),
+        probes.add(probe_request("isu.edu", ProbeKind.KNEE)),
+        probes.add(probe_request("unl.edu", ProbeKind.SOAK)),
     )
     assert probes.newest(ALL) == [third, second_, first]
     assert probes.newest(ALL, limit=1) == [third]
@@ -70,7 +70,7 @@ def test_probes_are_listed_newest_first_by_filters(tx: Transaction, clock: FakeC
 
 
 def test_the_bytes_of_a_day_count_the_probes_that_started_in_it(tx: Transaction, clock: FakeClock) -> None:
-    probe = tx.measured.probing.probes.add(probe_wish())
+    probe = tx.measured.probing.probes.add(probe_request())
     running = replace(probe, state=ProbeState.RUNNING, started_at=clock.now())
     tx.measured.probing.probes.save(running, sent_bytes=1_000)
     tx.measured.probing.probes.save(running, sent_bytes=-400)
@@ -79,8 +79,8 @@ def test_the_bytes_of_a_day_count_the_probes_that_started_in_it(tx: Transaction,
     assert tx.measured.probing.probes.used_bytes("isu.edu", clock.now()) == 0
 
 
-def test_a_wish_to_stop_survives_the_reports_of_the_running_probe(tx: Transaction) -> None:
-    probe = tx.measured.probing.probes.add(probe_wish())
+def test_a_request_to_stop_survives_the_reports_of_the_running_probe(tx: Transaction) -> None:
+    probe = tx.measured.probing.probes.add(probe_request())
     assert tx.measured.probing.probes.ask_to_stop(probe.id, "eve").stop_by == "eve"
     tx.measured.probing.probes.save(replace(probe, state=ProbeState.RUNNING))
     assert tx.measured.probing.probes.ask_to_stop(probe.id, "adam").stop_by == "eve", "the first one counts"
@@ -89,7 +89,7 @@ def test_a_wish_to_stop_survives_the_reports_of_the_running_probe(tx: Transactio
 
 
 def test_seconds_come_back_in_order_and_go_with_the_probe(tx: Transaction) -> None:
-    probe = tx.measured.probing.probes.add(probe_wish())
+    probe = tx.measured.probing.probes.add(probe_request())
     tx.measured.probing.probes.add_seconds(probe.id, [second(0), second(1)])
     tx.measured.probing.probes.add_seconds(probe.id, [second(2), second(59), second(60), second(600, received=3)])
     seconds = tx.measured.probing.probes.seconds(probe.id)
@@ -103,7 +103,7 @@ def test_seconds_come_back_in_order_and_go_with_the_probe(tx: Transaction) -> No
 
 def test_the_newest_complete_sweep_of_each_site_and_direction_counts(tx: Transaction, clock: FakeClock) -> None:
     probes = tx.measured.probing.probes
-    made = [probes.add(probe_wish(site, ProbeKind.KNEE)) for site in ("unl.edu", "unl.edu", "isu.edu", "unl.edu")]
+    made = [probes.add(probe_request(site, ProbeKind.KNEE)) for site in ("unl.edu", "unl.edu", "isu.edu", "unl.edu")]
     states = (ProbeState.DONE, ProbeState.DONE, ProbeState.DONE, ProbeState.FAILED)
     for probe, state in zip(made, states, strict=True):
         probes.save(replace(probe, state=state, ended_at=clock.now(), result=RESULT))
@@ -112,7 +112,7 @@ def test_the_newest_complete_sweep_of_each_site_and_direction_counts(tx: Transac
 
 
 def test_a_schedule_comes_back_whole(tx: Transaction, clock: FakeClock) -> None:
-    wanted = ProbeSchedule(0, probe_wish(), 24, clock.now(), 2, 5)
+    wanted = ProbeSchedule(0, probe_request(), 24, clock.now(), 2, 5)
     kept = tx.measured.probing.schedules.add(wanted)
     assert kept == replace(wanted, id=kept.id, created_at=clock.now())
     later = clock.now() + timedelta(hours=24)

@@ -25,7 +25,7 @@ from downburst.ledger import Transaction, tables
 from downburst.ledger.repositories.answers import Answered
 from downburst.ledger.tables import access as access_tables
 from downburst.ledger.tables import alarms as alarm_tables
-from factories import EPOCH, SOME_TIME, plan, probe_wish
+from factories import EPOCH, SOME_TIME, plan, probe_request
 
 Add = Callable[[Transaction, int], object]
 HOUR = timedelta(hours=1)
@@ -80,7 +80,7 @@ def _domain(tx: Transaction, number: int) -> None:
 
 
 def _ended_probe(tx: Transaction, _: int) -> None:
-    probe = tx.measured.probing.probes.add(probe_wish(site_of(0)))
+    probe = tx.measured.probing.probes.add(probe_request(site_of(0)))
     tx.measured.probing.probes.save(replace(probe, state=ProbeState.DONE))
 
 
@@ -231,12 +231,12 @@ ROWS: Mapping[str, Rows] = {
         lambda tx, n: tx.fleet.tcp_profiles.put(TcpProfile(f"p-{n}", f"192.0.2.{n}/32", knobs=TcpKnobs("bbr"))),
     ),
     "PROBES_OF_SITE": Rows(
-        tables.probes.probes, lambda tx, _: tx.measured.probing.probes.add(probe_wish(site_of(0))), _sites
+        tables.probes.probes, lambda tx, _: tx.measured.probing.probes.add(probe_request(site_of(0))), _sites
     ),
     "ENDED_PROBES_OF_SITE": Rows(tables.probes.probes, _ended_probe, _sites),
     "PROBE_SCHEDULES_OF_SITE": Rows(
         tables.probes.probe_schedules,
-        lambda tx, _: tx.measured.probing.schedules.add(ProbeSchedule(0, probe_wish(site_of(0)), 24, SOME_TIME)),
+        lambda tx, _: tx.measured.probing.schedules.add(ProbeSchedule(0, probe_request(site_of(0)), 24, SOME_TIME)),
         _sites,
     ),
     "TEST_POINTS": Rows(

@@ -104,7 +104,7 @@ class NodeReports:
     def _measured(self, line: Line) -> None:
         match line["event"]:
             case "probe-second":
-                self._reporter.say(probe_lines.probe_told(line))
+                self._reporter.say(probe_lines.probe_second_reported(line))
             case "probe-ended":
                 self._reporter.say(probe_lines.probe_over(line))
             case "stirred":

@@ -19,7 +19,9 @@ def probes_text(found: Sequence[Probe]) -> Iterator[str]:
     """The metrics of these probes; a sweep without a confirmed knee has no rate."""
     yield text_of(PATH_PROBES, [((), sum(probe.state is ProbeState.RUNNING for probe in found))])
     knees = ((probe, probe.result.confirmed_knee_bps) for probe in found if probe.ended and probe.result is not None)
-    rates = (((probe.wish.site, probe.wish.direction.value), bps / 8) for probe, bps in knees if bps is not None)
+    rates = (
+        ((probe.request.site, probe.request.direction.value), bps / 8) for probe, bps in knees if bps is not None
+    )
     yield text_of(PATH_KNEE, rates)
 
 

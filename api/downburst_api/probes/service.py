@@ -1,11 +1,11 @@
-"""Wishes for probes, from requests: with the rates that are left out, and checked."""
+"""Probes as clients request them: rates that are left out are filled in, and all is checked."""
 
 from datetime import timedelta
 
 from downburst.domain.access import Caller
-from downburst.domain.probes import Probe, ProbeKind, ProbeSchedule, ProbeStep, ProbeWish
+from downburst.domain.probes import Probe, ProbeKind, ProbeRequest, ProbeSchedule, ProbeStep
 from downburst.domain.probes.ceilings import BYTES_PER_DAY, CeilingSide, ProbeCeiling, day_of
-from downburst.domain.probes.checks import LEAST_BPS, check_schedule, check_wish, sweep
+from downburst.domain.probes.checks import LEAST_BPS, check_request, check_schedule, sweep
 from downburst.domain.probes.signs import ProbesChanged
 from downburst.foundation.errors import BadInput, NotFound
 from downburst.ledger import Transaction
@@ -15,8 +15,8 @@ from downburst_contract.paths import probes as shapes
 
 async def add(hub: Runtime, wanted: shapes.ProbeNew, caller: Caller) -> Probe:
     """Stores a waiting probe, and wakes the part that runs it."""
-    wish = await _wish(hub, wanted, caller)
-    kept = await hub.ledger.write(lambda tx: tx.measured.probing.probes.add(wish))
+    request = await _request(hub, wanted, caller)
+    kept = await hub.ledger.write(lambda tx: tx.measured.probing.probes.add(request))
     hub.bus.publish(ProbesChanged())
     return kept
 
@@ -31,15 +31,15 @@ async def stop(hub: Runtime, number: int, caller: Caller) -> Probe:
 async def one(hub: Runtime, number: int, site: str | None) -> Probe:
     """The probe; `site`: only if it is one of this site, to which administrators of sites are limited."""
     found = await hub.ledger.read(lambda tx: tx.measured.probing.probes.one(number))
-    if site not in (None, found.wish.site):
+    if site not in (None, found.request.site):
         raise NotFound(f"there is no probe {number}; `downburst probe list` shows the newest")
     return found
 
 
 async def add_schedule(hub: Runtime, wanted: shapes.ProbeScheduleNew, caller: Caller) -> ProbeSchedule:
     """Stores a schedule, whose first probe is due now or at the window's next begin."""
-    wish = await _wish(hub, wanted, caller)
-    schedule = ProbeSchedule(0, wish, wanted.every_h, hub.clock.now(), wanted.first_hour, wanted.end_hour)
+    request = await _request(hub, wanted, caller)
+    schedule = ProbeSchedule(0, request, wanted.every_h, hub.clock.now(), wanted.first_hour, wanted.end_hour)
     check_schedule(schedule)
     kept = await hub.ledger.write(lambda tx: tx.measured.probing.schedules.add(schedule))
     hub.bus.publish(ProbesChanged())
@@ -76,8 +76,8 @@ async def set_ceiling(hub: Runtime, site: str, wanted: shapes.ProbeCeilingWanted
     hub.bus.publish(ProbesChanged())
 
 
-async def _wish(hub: Runtime, wanted: shapes.ProbeNew, caller: Caller) -> ProbeWish:
-    wish = ProbeWish(
+async def _request(hub: Runtime, wanted: shapes.ProbeNew, caller: Caller) -> ProbeRequest:
+    request = ProbeRequest(
         wanted.site,
         wanted.kind,
         wanted.direction,
@@ -86,8 +86,8 @@ async def _wish(hub: Runtime, wanted: shapes.ProbeNew, caller: Caller) -> ProbeW
         wanted.patience_s,
         caller.name,
     )
-    check_wish(wish)
-    return wish
+    check_request(request)
+    return request
 
 
 async def _steps(hub: Runtime, wanted: shapes.ProbeNew) -> tuple[ProbeStep, ...]:

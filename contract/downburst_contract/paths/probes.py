@@ -163,7 +163,7 @@ class Probe(ProbeAsked):
     @classmethod
     def of(cls, probe: probes.Probe) -> Self:
         """A probe for clients."""
-        return cls(**members(probe, without=("wish", "stop_by")), **_asked(probe.wish))
+        return cls(**members(probe, without=("request", "stop_by")), **_asked(probe.request))
 
 
 class ProbeSchedule(ProbeAsked):
@@ -178,7 +178,7 @@ class ProbeSchedule(ProbeAsked):
     @classmethod
     def of(cls, schedule: probes.ProbeSchedule) -> Self:
         """A schedule for clients."""
-        return cls(**members(schedule, without=("wish",)), **_asked(schedule.wish))
+        return cls(**members(schedule, without=("request",)), **_asked(schedule.request))
 
 
 class ProbeCeilingWanted(Shape):
@@ -214,5 +214,5 @@ class ProbeCeilings(Answer):
     """By the probes that started today, in UTC."""
 
 
-def _asked(wish: probes.ProbeWish) -> dict[str, Any]:
-    return members(wish, requested_by="by")
+def _asked(request: probes.ProbeRequest) -> dict[str, Any]:
+    return members(request, requested_by="by")

@@ -10,7 +10,7 @@ from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Plan, Transport
-from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeTold
+from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeSecondReported
 from downburst.domain.relays.report import RelayReport
 from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
@@ -479,7 +479,7 @@ Event = (
     | ResendsChanged
     | TcpProfilesChanged
     | ProbesChanged
-    | ProbeTold
+    | ProbeSecondReported
     | ProbeOver
     | SilencesWatched
     | FeedStirred

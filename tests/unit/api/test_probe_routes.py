@@ -1,4 +1,4 @@
-"""Probes over the api: wishes with what is left out, lists, tables, ceilings and schedules."""
+"""Probes over the api: requests with what is left out, lists, tables, ceilings and schedules."""
 
 from dataclasses import replace
 

@@ -7,14 +7,14 @@ from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import Port
 from downburst.domain.events import BacklogSeen, SessionChanged, SiteBacklog
 from downburst.domain.feeds import Feed
-from downburst.domain.probes import Probe, ProbeWish
+from downburst.domain.probes import Probe, ProbeRequest
 from downburst.domain.probes.signs import ProbeOver
 from downburst.domain.sites import Site
 from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Ledger
 from downburst.live.state import LiveState
 from downburst_probes.runner import ProbeRunner
-from factories import probe_wish
+from factories import probe_request
 from kit.probes import BookingsInMemory, ProbeNodeInMemory, over, step
 
 M = 10**6
@@ -46,9 +46,9 @@ class Stage:
             self.ledger, self.bus, self.live, self.clock, node=self.node, bookings=self.bookings
         )
 
-    def add(self, wish: ProbeWish | None = None) -> Probe:
+    def add(self, request: ProbeRequest | None = None) -> Probe:
         with self.ledger.transaction() as tx:
-            return tx.measured.probing.probes.add(wish or probe_wish())
+            return tx.measured.probing.probes.add(request or probe_request())
 
     def kept(self, probe: Probe) -> Probe:
         with self.ledger.transaction(writes=False) as tx:
@@ -60,13 +60,13 @@ class Stage:
         await self.runner.work()
         await self.runner.settle()
 
-    async def started(self, wish: ProbeWish | None = None) -> Probe:
-        probe = self.add(wish)
+    async def started(self, request: ProbeRequest | None = None) -> Probe:
+        probe = self.add(request)
         await self.work()
         return self.kept(probe)
 
     async def ends(self, probe: Probe, **given: Any) -> Probe:
-        self.runner.handle(over(probe.name, step(probe.wish.highest_bps), **given))
+        self.runner.handle(over(probe.name, step(probe.request.highest_bps), **given))
         await self.work()
         return self.kept(probe)
 

@@ -11,13 +11,13 @@ from downburst.domain.events import NodeChanged
 from downburst.domain.probes import ProbeKind, ProbeSchedule, ProbeState, ProbeStep
 from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling
 from downburst.domain.probes.results import ProbeSecond
-from downburst.domain.probes.signs import ProbeTold
+from downburst.domain.probes.signs import ProbeSecondReported
 from downburst.domain.topology.bookings import BookingAnswer
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import CircuitConflict, Failure
 from downburst.ledger import Ledger
 from downburst.supervision import FAULTS
-from factories import probe_wish
+from factories import probe_request
 from kit.probes import over, step
 from unit.probes.stage import M, Stage
 
@@ -35,8 +35,8 @@ async def test_a_probe_reserves_its_rate_runs_and_is_kept_with_its_circumstances
     (booking,) = stage.bookings.booked_ones
     assert (booking.wanted.rate_out_bps, booking.wanted.rate_in_bps, booking.wanted.seconds) == (10 * M, 0, 12)
     second = ProbeSecond(0, 10, 9, 1, 0, 0, 12_000)
-    stage.runner.handle(ProbeTold(probe.name, second))
-    stage.runner.handle(ProbeTold("p77-1", second))
+    stage.runner.handle(ProbeSecondReported(probe.name, second))
+    stage.runner.handle(ProbeSecondReported("p77-1", second))
     ended = await stage.ends(probe)
     assert (ended.state, ended.reason) == (ProbeState.DONE, "")
     assert ended.result is not None
@@ -49,14 +49,14 @@ async def test_a_probe_reserves_its_rate_runs_and_is_kept_with_its_circumstances
 
 
 async def test_a_sweep_has_time_and_rate_for_its_refining_steps(stage: Stage) -> None:
-    probe = await stage.started(probe_wish(kind=ProbeKind.KNEE))
+    probe = await stage.started(probe_request(kind=ProbeKind.KNEE))
     assert stage.bookings.booked_ones[0].wanted.seconds == 22, "ten steps, ten refining ones and a margin"
     await stage.work(seconds=49)
     assert stage.kept(probe).state is ProbeState.RUNNING
 
 
 async def test_a_site_without_a_port_needs_no_calendar(stage: Stage) -> None:
-    probe = await stage.started(probe_wish("isu.edu"))
+    probe = await stage.started(probe_request("isu.edu"))
     assert (probe.state, probe.circumstances["reserved"]) == (ProbeState.RUNNING, None)
     assert stage.bookings.booked_ones == []
 
@@ -73,7 +73,7 @@ async def test_a_probe_waits_for_free_rate_as_long_as_it_may(stage: Stage) -> No
     stage.bookings.answer = BookingAnswer("circuit 7 holds 1 Gb/s", begin=later)
     probe = await stage.started()
     assert (probe.state, probe.reason) == (ProbeState.WAITING, "circuit 7 holds 1 Gb/s")
-    patient = stage.add(replace(probe_wish(), patience_s=100))
+    patient = stage.add(replace(probe_request(), patience_s=100))
     await stage.work(seconds=60)
     refused = stage.kept(probe)
     assert refused.state is ProbeState.REFUSED
@@ -87,7 +87,7 @@ async def test_one_probe_of_a_site_runs_at_a_time_and_few_of_a_hub(stage: Stage)
     first = await stage.started()
     second = await stage.started()
     assert second.reason == f"probe {first.id} of unl.edu runs; one of a site runs at a time"
-    assert (await stage.started(probe_wish("isu.edu"))).state is ProbeState.RUNNING
+    assert (await stage.started(probe_request("isu.edu"))).state is ProbeState.RUNNING
     await stage.ends(first)
     assert stage.kept(second).state is ProbeState.RUNNING
 
@@ -112,7 +112,7 @@ async def test_products_that_were_late_before_end_no_probe_and_those_of_the_site
     probe = await stage.started()
     await stage.work(seconds=1)
     assert stage.node.stopped == []
-    delayed = await stage.started(probe_wish("isu.edu"))
+    delayed = await stage.started(probe_request("isu.edu"))
     assert delayed.reason.startswith("products are late: products of NGRID for isu.edu")
     stage.live.apply(NodeChanged(stage.clock.now(), running=False, restarts=1))
     assert stage.kept(probe).state is ProbeState.RUNNING
@@ -179,7 +179,7 @@ async def test_a_ceiling_refuses(stage: Stage, ceiling: ProbeCeiling, part: str)
 
 
 async def test_a_probe_beyond_the_access_rate_waits_in_vain(stage: Stage) -> None:
-    probe = await stage.started(probe_wish(rate_bps=1_101 * M))
+    probe = await stage.started(probe_request(rate_bps=1_101 * M))
     assert "has an access rate of 1000 Mb/s, its feeds take 0 Mb/s" in probe.reason
 
 
@@ -191,11 +191,11 @@ async def test_a_probe_that_ran_when_the_hub_ended_has_failed(stage: Stage) -> N
 
 
 async def test_a_soak_continues_after_a_restart_and_states_the_gap(stage: Stage) -> None:
-    wish = replace(probe_wish(kind=ProbeKind.SOAK), steps=(ProbeStep(10 * M, 100_000),))
-    probe = await stage.started(wish)
+    request = replace(probe_request(kind=ProbeKind.SOAK), steps=(ProbeStep(10 * M, 100_000),))
+    probe = await stage.started(request)
     begin = stage.clock.now()
     for number in range(30):
-        stage.runner.handle(ProbeTold(probe.name, ProbeSecond(number, 10, 10, 0, 0, 0, 1_000 + number % 2)))
+        stage.runner.handle(ProbeSecondReported(probe.name, ProbeSecond(number, 10, 10, 0, 0, 0, 1_000 + number % 2)))
     await stage.work(seconds=30)
     stage.restart()
     stage.clock.advance(10)
@@ -206,8 +206,8 @@ async def test_a_soak_continues_after_a_restart_and_states_the_gap(stage: Stage)
     (gap,) = again.gaps
     assert (gap.since, gap.until) == (begin + timedelta(seconds=30), begin + timedelta(seconds=40))
     assert gap.reason == "the hub restarted"
-    assert stage.node.started[-1].wish.steps == (ProbeStep(10 * M, 60_000),)
-    stage.runner.handle(ProbeTold(again.name, ProbeSecond(0, 10, 10, 0, 0, 0, 1_000)))
+    assert stage.node.started[-1].request.steps == (ProbeStep(10 * M, 60_000),)
+    stage.runner.handle(ProbeSecondReported(again.name, ProbeSecond(0, 10, 10, 0, 0, 0, 1_000)))
     stage.clock.advance(60)
     ended = await stage.ends(again)
     assert ended.state is ProbeState.DONE
@@ -218,8 +218,8 @@ async def test_a_soak_continues_after_a_restart_and_states_the_gap(stage: Stage)
 
 
 async def test_a_soak_continues_after_the_sites_session_ended(stage: Stage) -> None:
-    wish = replace(probe_wish(kind=ProbeKind.SOAK), steps=(ProbeStep(10 * M, 100_000),))
-    probe = await stage.started(wish)
+    request = replace(probe_request(kind=ProbeKind.SOAK), steps=(ProbeStep(10 * M, 100_000),))
+    probe = await stage.started(request)
     stage.clock.advance(20)
     stage.hear(over(probe.name, step(10 * M), outcome="failed", reason="the site's session ended"))
     await stage.work()
@@ -244,7 +244,7 @@ async def test_a_schedule_adds_its_probe_each_period_within_its_window(stage: St
     now = stage.clock.now()
     assert now.hour == 0
     with stage.ledger.transaction() as tx:
-        tx.measured.probing.schedules.add(ProbeSchedule(0, probe_wish(), 6, now, 0, 7))
+        tx.measured.probing.schedules.add(ProbeSchedule(0, probe_request(), 6, now, 0, 7))
     await stage.work()
     (first,) = stage.runner.running
     assert first.schedule == 1
@@ -281,7 +281,7 @@ async def test_an_unknown_error_at_one_start_is_counted_and_ends_that_probe_alon
         patch.setattr(stage.node, "start_probe", _planted)
         probe = await stage.started()
     assert {fault.handler for fault in FAULTS.all()} == {"probes.begin"}
-    other = await stage.started(probe_wish("isu.edu"))
+    other = await stage.started(probe_request("isu.edu"))
     assert other.state is ProbeState.RUNNING
     await stage.work(seconds=41)
     assert stage.kept(probe).state is ProbeState.FAILED

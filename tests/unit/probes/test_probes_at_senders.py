@@ -15,7 +15,7 @@ from downburst.ledger import Ledger
 from downburst.parts.names import SenderPart
 from downburst.parts.questions import answer_for_good
 from downburst_probes.nodes import SILENT_S, answers_of_probes
-from factories import probe_wish
+from factories import probe_request
 from kit.probes import ProbeNodeInMemory, step
 from unit.probes.stage import M, Stage
 
@@ -105,7 +105,7 @@ async def test_a_hub_that_stalled_has_heard_no_sign_and_ends_no_probe(stage: Sen
 
 
 async def test_a_soak_follows_its_site_to_another_node(stage: SenderStage) -> None:
-    probe = await stage.started(probe_wish(kind=ProbeKind.SOAK))
+    probe = await stage.started(probe_request(kind=ProbeKind.SOAK))
     stage.moves("two")
     await stage.work()
     ((name, reason),) = stage.at_sender.stopped

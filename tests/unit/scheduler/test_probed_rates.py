@@ -16,7 +16,7 @@ from downburst.settings.hub import Settings
 from downburst.settings.scheduler import SchedulerSettings
 from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.models.sweeps import LossCurve, Sweep, usable_rate
-from factories import probe_wish
+from factories import probe_request
 from kit.probes import step
 from unit.scheduler.test_loop import FIVE, Hub
 
@@ -54,7 +54,7 @@ def test_two_curves_count_by_the_worse_one_at_each_rate_that_both_tried() -> Non
 
 def swept(hub: Hub, site: str, *steps: StepResult, knee_bps: float | None, knee_reason: str | None = None) -> int:
     with hub.ledger.transaction() as tx:
-        probe = tx.measured.probing.probes.add(probe_wish(site, ProbeKind.KNEE))
+        probe = tx.measured.probing.probes.add(probe_request(site, ProbeKind.KNEE))
         done = replace(probe, state=ProbeState.DONE, ended_at=hub.clock.now())
         result = ProbeResult(steps, knee_bps=knee_bps, knee_reason=knee_reason)
         tx.measured.probing.probes.save(replace(done, result=result))

@@ -30,7 +30,7 @@ from downburst.settings.access import AccessSettings
 from downburst_api.app import create_app
 from downburst_api.border.route_rules import RULES, Holds, Object, Own, Rule
 from downburst_api.overview import stream
-from factories import AUTHORIZATION, EPOCH, probe_wish, runtime, sketch_row
+from factories import AUTHORIZATION, EPOCH, probe_request, runtime, sketch_row
 
 SECRET = "sesame"
 """A word in everything that belongs to the other site alone."""
@@ -301,8 +301,8 @@ def _objects(tx: Transaction, clock: FakeClock, names: Names, text: str) -> Name
     )
     tx.alerting.site_receivers.add(receiver)
     resend = tx.resends.add(Resend(0, site, names.feed, now - timedelta(hours=1), now, requested_by=text))
-    probe = tx.measured.probing.probes.add(replace(probe_wish(site), by=text))
-    tx.measured.probing.schedules.add(ProbeSchedule(0, replace(probe_wish(site), by=text), 24, now))
+    probe = tx.measured.probing.probes.add(replace(probe_request(site), by=text))
+    tx.measured.probing.schedules.add(ProbeSchedule(0, replace(probe_request(site), by=text), 24, now))
     tx.measured.probing.ceilings.put(ProbeCeiling(site, CeilingSide.OPERATOR, 5, None, text))
     tx.enrolment.tokens.add(site, hashed(f"{site} token"), lifetime=timedelta(hours=1))
     tx.enrolment.tokens.consume(hashed(f"{site} token"), hashed(f"{site} credential"), peer=text)

@@ -1,4 +1,4 @@
-"""The lines about probes: jobs from wishes, reports into events, and bounds of both."""
+"""The lines about probes: jobs from requests, reports into events, and bounds of both."""
 
 import copy
 from collections.abc import AsyncIterator
@@ -10,14 +10,14 @@ import pytest
 
 from downburst.domain.probes import Probe, ProbeKind, ProbeState
 from downburst.domain.probes.results import DelaySpread, Excess, ProbeResult, ProbeSecond, StepResult
-from downburst.domain.probes.signs import ProbeOver, ProbeTold
+from downburst.domain.probes.signs import ProbeOver, ProbeSecondReported
 from downburst.domain.sites import Site
 from downburst.foundation.bounds import OutOfBounds
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import CircuitConflict
 from downburst.ledger import Ledger
-from downburst_worker.messages.probe_lines import probe_job, probe_over, probe_told
-from factories import SOME_TIME, probe_wish
+from downburst_worker.messages.probe_lines import probe_job, probe_over, probe_second_reported
+from factories import SOME_TIME, probe_request
 from unit.worker.test_agent import Stage
 
 DELAYS = {"min": -20, "median": 10, "p99": 30, "max": 40}
@@ -61,7 +61,7 @@ ENDED: dict[str, Any] = {
     "delay_bound_us": 700,
     "excess": [{"at_us": 5, "lost": 1, "excess_us": 40_000, "recovery_us": None}],
 }
-PROBE = Probe(3, probe_wish(kind=ProbeKind.KNEE), ProbeState.RUNNING, SOME_TIME, attempts=1)
+PROBE = Probe(3, probe_request(kind=ProbeKind.KNEE), ProbeState.RUNNING, SOME_TIME, attempts=1)
 
 
 def test_a_probe_is_told_as_the_interface_says() -> None:
@@ -76,13 +76,18 @@ def test_a_probe_is_told_as_the_interface_says() -> None:
         "packet_bytes": 1_200,
         "seconds": False,
     }
-    assert probe_job(replace(PROBE, wish=probe_wish()))["seconds"]
+    assert probe_job(replace(PROBE, request=probe_request()))["seconds"]
 
 
 def test_reports_of_the_node_are_read_whole() -> None:
     spread = DelaySpread(-20, 10, 30, 40)
-    assert probe_told(SECOND) == ProbeTold("p3-1", ProbeSecond(7, 100, 97, 3, 2, 1, 120_000, spread, 1.5, 900))
-    assert probe_told(SECOND | {"delay_us": None, "jitter_us": None, "delay_bound_us": None}).second.delay_us is None
+    assert probe_second_reported(SECOND) == ProbeSecondReported(
+        "p3-1", ProbeSecond(7, 100, 97, 3, 2, 1, 120_000, spread, 1.5, 900)
+    )
+    assert (
+        probe_second_reported(SECOND | {"delay_us": None, "jitter_us": None, "delay_bound_us": None}).second.delay_us
+        is None
+    )
     step = StepResult(100_000_000, 99e6, 98e6, 100, 97, 3, 2, 1, 1_000_000)
     result = ProbeResult((step,), 120, 98e6, None, 1, (Excess(5, 1, 40_000, None),), delay_bound_us=700)
     assert probe_over(ENDED) == ProbeOver("p3-1", "done", None, result)
@@ -113,7 +118,7 @@ def test_an_impossible_end_is_set_aside(field: str, value: object) -> None:
 )
 def test_an_impossible_second_is_set_aside(field: str, value: object) -> None:
     with pytest.raises(OutOfBounds):
-        probe_told(SECOND | {field: value})
+        probe_second_reported(SECOND | {field: value})
 
 
 @pytest.fixture
@@ -133,11 +138,11 @@ async def test_the_agent_hands_probes_to_the_node_and_its_reports_to_the_bus(sta
     assert [(job["do"], job["probe"]) for job in jobs] == [("probe", "p3-1"), ("probe-stop", "p3-1")]
     await stage.agent._hear(SECOND)
     await stage.agent._hear(ENDED)
-    assert (await stage.event(ProbeTold)).second.second == 7
+    assert (await stage.event(ProbeSecondReported)).second.second == 7
     assert (await stage.event(ProbeOver)).outcome == "done"
 
 
 async def test_a_site_that_is_not_connected_is_named(stage: Stage) -> None:
-    elsewhere = replace(PROBE, wish=probe_wish("isu.edu"))
+    elsewhere = replace(PROBE, request=probe_request("isu.edu"))
     with pytest.raises(CircuitConflict, match=r"isu\.edu is not connected"):
         await stage.agent.probes.start_probe(elsewhere)

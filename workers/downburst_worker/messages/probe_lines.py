@@ -5,7 +5,7 @@ from typing import Any, Literal
 from downburst.domain.probes import Probe, ProbeKind
 from downburst.domain.probes.checks import MOST_BPS, MOST_REFINING, MOST_SOAK_S, MOST_STEPS
 from downburst.domain.probes.results import DelaySpread, Excess, ProbeResult, ProbeSecond, StepResult
-from downburst.domain.probes.signs import ProbeOver, ProbeTold
+from downburst.domain.probes.signs import ProbeOver, ProbeSecondReported
 from downburst.foundation.bounds import OutOfBounds, count, entries, integer, maybe, number, sentence, shown
 
 Line = dict[str, Any]
@@ -13,21 +13,21 @@ Line = dict[str, Any]
 
 def probe_job(probe: Probe) -> Line:
     """The job that starts a probe's present attempt."""
-    wish = probe.wish
+    request = probe.request
     return {
         "probe": probe.name,
-        "site": wish.site,
-        "kind": wish.kind.value,
-        "direction": wish.direction.value,
-        "packet_bytes": wish.packet_bytes,
-        "steps": [{"rate_bps": step.rate_bps, "duration_ms": step.duration_ms} for step in wish.steps],
-        "seconds": wish.kind is not ProbeKind.KNEE,
+        "site": request.site,
+        "kind": request.kind.value,
+        "direction": request.direction.value,
+        "packet_bytes": request.packet_bytes,
+        "steps": [{"rate_bps": step.rate_bps, "duration_ms": step.duration_ms} for step in request.steps],
+        "seconds": request.kind is not ProbeKind.KNEE,
     }
 
 
-def probe_told(line: Line) -> ProbeTold:
+def probe_second_reported(line: Line) -> ProbeSecondReported:
     """The report of a second."""
-    return ProbeTold(_name(line["probe"]), _second(line))
+    return ProbeSecondReported(_name(line["probe"]), _second(line))
 
 
 def probe_over(line: Line) -> ProbeOver:

@@ -1,4 +1,4 @@
-"""Probes of the paths to sites: test packets between a hub's node and a site's, at rates that are asked for.
+"""Probes of the paths to sites: test packets between a hub's node and a site's, at requested rates.
 
 Rates are in bits per second of Ethernet frames, as those of multicast legs.
 """
@@ -51,8 +51,8 @@ class ProbeStep:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeWish:
-    """A probe as it is asked for."""
+class ProbeRequest:
+    """A probe as it is requested."""
 
     site: str
     kind: ProbeKind
@@ -96,7 +96,7 @@ class Probe:
     """A probe with its outcome."""
 
     id: int
-    wish: ProbeWish
+    request: ProbeRequest
     state: ProbeState
     requested_at: datetime
     reason: str = ""
@@ -129,7 +129,7 @@ class ProbeSchedule:
     """A probe that repeats."""
 
     id: int
-    wish: ProbeWish
+    request: ProbeRequest
     every_h: int
     next_at: datetime
     first_hour: int = 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from downburst.domain.probes import ProbeWish
+from downburst.domain.probes import ProbeRequest
 from downburst.foundation.rates import rate_text
 
 
@@ -30,20 +30,20 @@ class ProbeCeiling:
     set_at: datetime | None = None
 
 
-def over_ceiling(wish: ProbeWish, ceilings: Iterable[ProbeCeiling], used_bytes: int) -> str | None:
+def over_ceiling(request: ProbeRequest, ceilings: Iterable[ProbeCeiling], used_bytes: int) -> str | None:
     """The reason why a probe is above a ceiling; None if it is not. `used_bytes`: of the site's probes today."""
     set_ones = list(ceilings)
     for one in set_ones:
-        if one.rate_bps is not None and wish.highest_bps > one.rate_bps:
+        if one.rate_bps is not None and request.highest_bps > one.rate_bps:
             return (
-                f"the probe would send {rate_text(wish.highest_bps)}, and the {one.side}'s ceiling for probes of "
-                f"{wish.site} is {rate_text(one.rate_bps)} (set by {one.set_by or 'unknown'}); ask for less"
+                f"the probe would send {rate_text(request.highest_bps)}, and the {one.side}'s ceiling for probes of "
+                f"{request.site} is {rate_text(one.rate_bps)} (set by {one.set_by or 'unknown'}); ask for less"
             )
     given = [(one.bytes_per_day, f"the {one.side}'s ceiling") for one in set_ones if one.bytes_per_day is not None]
     most_bytes, whose = min(given, default=(BYTES_PER_DAY, "the ceiling of hubs without another"))
-    if used_bytes + wish.frame_bytes > most_bytes:
+    if used_bytes + request.frame_bytes > most_bytes:
         return (
-            f"the probe would send up to {wish.frame_bytes:,} bytes, and of {whose} for probes of {wish.site}, "
+            f"the probe would send up to {request.frame_bytes:,} bytes, and of {whose} for probes of {request.site}, "
             f"{most_bytes:,} bytes a day, {used_bytes:,} are used today; ask for less, or wait until midnight UTC"
         )
     return None

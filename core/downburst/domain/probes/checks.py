@@ -1,6 +1,6 @@
-"""Checks of wishes for probes, and the steps of a sweep."""
+"""Checks of requested probes, and the steps of a sweep."""
 
-from downburst.domain.probes import ProbeKind, ProbeSchedule, ProbeStep, ProbeWish
+from downburst.domain.probes import ProbeKind, ProbeRequest, ProbeSchedule, ProbeStep
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import rate_text
 
@@ -14,25 +14,29 @@ def sweep(highest_bps: int, *, steps: int = 10, step_s: float = 1.0) -> tuple[Pr
     return tuple(ProbeStep(rate_bps, round(step_s * 1_000)) for rate_bps in (*rates, highest_bps))
 
 
-def check_wish(wish: ProbeWish) -> None:
+def check_request(request: ProbeRequest) -> None:
     """Refuses a probe that a node would refuse, and one longer than its kind allows."""
-    if not LEAST_PACKET <= wish.packet_bytes <= MOST_PACKET:
-        raise BadInput(f"a packet has {LEAST_PACKET} to {MOST_PACKET} bytes, not {wish.packet_bytes}; choose another")
-    if not 1 <= len(wish.steps) <= MOST_STEPS:
-        raise BadInput(f"a probe has 1 to {MOST_STEPS} steps, not {len(wish.steps)}; leave some out")
-    if wish.kind is not ProbeKind.KNEE and len(wish.steps) != 1:
-        raise BadInput(f"a {wish.kind} has one rate, not {len(wish.steps)}; give one")
-    if not 0 <= wish.patience_s <= MOST_PATIENCE_S:
-        raise BadInput(f"a probe waits up to {MOST_PATIENCE_S // 3_600} hours, not {wish.patience_s:g} s; give less")
-    for step in wish.steps:
-        _check_step(step, wish.kind)
-    least = min(step.frame_bytes // (wish.packet_bytes + FRAME_BYTES) for step in wish.steps)
-    if wish.kind is ProbeKind.KNEE and least < LEAST_PACKETS:
+    if not LEAST_PACKET <= request.packet_bytes <= MOST_PACKET:
+        raise BadInput(
+            f"a packet has {LEAST_PACKET} to {MOST_PACKET} bytes, not {request.packet_bytes}; choose another"
+        )
+    if not 1 <= len(request.steps) <= MOST_STEPS:
+        raise BadInput(f"a probe has 1 to {MOST_STEPS} steps, not {len(request.steps)}; leave some out")
+    if request.kind is not ProbeKind.KNEE and len(request.steps) != 1:
+        raise BadInput(f"a {request.kind} has one rate, not {len(request.steps)}; give one")
+    if not 0 <= request.patience_s <= MOST_PATIENCE_S:
+        raise BadInput(
+            f"a probe waits up to {MOST_PATIENCE_S // 3_600} hours, not {request.patience_s:g} s; give less"
+        )
+    for step in request.steps:
+        _check_step(step, request.kind)
+    least = min(step.frame_bytes // (request.packet_bytes + FRAME_BYTES) for step in request.steps)
+    if request.kind is ProbeKind.KNEE and least < LEAST_PACKETS:
         raise BadInput(
             f"the lowest rate of the sweep sends {least} packets, and needs {LEAST_PACKETS}; give longer steps or "
             "smaller packets"
         )
-    rates = [step.rate_bps for step in wish.steps]
+    rates = [step.rate_bps for step in request.steps]
     if rates != sorted(rates):
         raise BadInput("the rates of a sweep rise from step to step; sort them")
 
@@ -63,7 +67,7 @@ LEAST_PACKET = 64
 MOST_PACKET = 1_472
 MOST_STEPS = 64
 LEAST_PACKETS = 50
-"""Of each rate of a sweep, so that its loss is told from chance."""
+"""Of each rate of a sweep, so that its loss is not chance."""
 FRAME_BYTES = 66
 """Headers of Ethernet, IPv4 and UDP with preamble and gap, besides the payload."""
 MOST_REFINING = 10

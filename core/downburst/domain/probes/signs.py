@@ -12,7 +12,7 @@ class ProbesChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeTold:
+class ProbeSecondReported:
     """A second of a running probe."""
 
     name: str

@@ -16,7 +16,7 @@ def upgrade() -> None:
     op.create_table(
         "probes",
         sa.Column("id", NUMBER, primary_key=True),
-        *_wish(),
+        *_request(),
         *required(sa.BigInteger, "requested_at"),
         *optional(sa.BigInteger, "schedule"),
         sa.Column("state", sa.String(16), nullable=False, index=True),
@@ -37,7 +37,7 @@ def upgrade() -> None:
     op.create_table(
         "probe_schedules",
         sa.Column("id", NUMBER, primary_key=True),
-        *_wish(),
+        *_request(),
         *required(sa.Integer, "every_h", "first_hour", "end_hour"),
         *required(sa.BigInteger, "next_at", "created_at"),
         sqlite_autoincrement=True,
@@ -52,7 +52,7 @@ def upgrade() -> None:
     )
 
 
-def _wish() -> list[sa.Column[object]]:
+def _request() -> list[sa.Column[object]]:
     """The columns that probes and schedules share."""
     return [
         sa.Column("site", sa.String(63), of("sites.name"), nullable=False, index=True),

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from downburst.domain.probes import ENDED, Probe, ProbeKind, ProbeState, ProbeWish
+from downburst.domain.probes import ENDED, Probe, ProbeKind, ProbeRequest, ProbeState
 from downburst.domain.probes.results import ProbeSecond, plain, second_of
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import NotFound
 from downburst.ledger.repositories.audit import Audit
-from downburst.ledger.repositories.probes.rows import probe_of, probe_row, wish_row
+from downburst.ledger.repositories.probes.rows import probe_of, probe_row, request_row
 from downburst.ledger.storage import limits
 from downburst.ledger.tables.probes import probe_seconds, probes
 
@@ -35,21 +35,21 @@ class Probes:
         self._clock = clock
         self._audit = Audit(connection, clock)
 
-    def add(self, wish: ProbeWish, *, schedule: int | None = None) -> Probe:
+    def add(self, request: ProbeRequest, *, schedule: int | None = None) -> Probe:
         """Adds a waiting probe under a new number."""
-        of_site = probes.c.site == wish.site
+        of_site = probes.c.site == request.site
         waits = probes.c.state.not_in([state.value for state in ENDED])
-        limits.PROBES_OF_SITE.check(self._connection, probes, of_site, waits, holder=f"site {wish.site!r}")
+        limits.PROBES_OF_SITE.check(self._connection, probes, of_site, waits, holder=f"site {request.site!r}")
         limits.ENDED_PROBES_OF_SITE.make_room(
-            self._connection, probes, of_site, ~waits, by=probes.c.id, holder=f"site {wish.site!r}"
+            self._connection, probes, of_site, ~waits, by=probes.c.id, holder=f"site {request.site!r}"
         )
-        fresh = Probe(0, wish, ProbeState.WAITING, self._clock.now(), schedule=schedule)
-        values = wish_row(wish) | probe_row(fresh)
+        fresh = Probe(0, request, ProbeState.WAITING, self._clock.now(), schedule=schedule)
+        values = request_row(request) | probe_row(fresh)
         values |= {"requested_at": fresh.requested_at, "schedule": schedule, "sent_bytes": 0}
         key = self._connection.execute(insert(probes).values(values)).inserted_primary_key
         kept = self.one(0 if key is None else int(key[0]))
         if schedule is None:
-            self._audit.record("probe", kept.id, "added", after=wish)
+            self._audit.record("probe", kept.id, "added", after=request)
         return kept
 
     def one(self, number: int) -> Probe:

@@ -6,22 +6,22 @@ from typing import Any
 from sqlalchemy import Row
 
 from downburst.domain.circuits import Direction
-from downburst.domain.probes import Probe, ProbeGap, ProbeKind, ProbeSchedule, ProbeState, ProbeStep, ProbeWish
+from downburst.domain.probes import Probe, ProbeGap, ProbeKind, ProbeRequest, ProbeSchedule, ProbeState, ProbeStep
 from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling
 from downburst.domain.probes.results import plain, result_of
 from downburst.foundation.clock import from_us, to_us
 
 
-def wish_row(wish: ProbeWish) -> dict[str, Any]:
-    """The columns of a wish."""
+def request_row(request: ProbeRequest) -> dict[str, Any]:
+    """The columns of a request."""
     return {
-        "site": wish.site,
-        "kind": wish.kind.value,
-        "direction": wish.direction.value,
-        "steps": [[step.rate_bps, step.duration_ms] for step in wish.steps],
-        "packet_bytes": wish.packet_bytes,
-        "patience_s": wish.patience_s,
-        "requested_by": wish.by,
+        "site": request.site,
+        "kind": request.kind.value,
+        "direction": request.direction.value,
+        "steps": [[step.rate_bps, step.duration_ms] for step in request.steps],
+        "packet_bytes": request.packet_bytes,
+        "patience_s": request.patience_s,
+        "requested_by": request.by,
     }
 
 
@@ -44,7 +44,7 @@ def probe_of(row: Row[Any]) -> Probe:
     """A probe."""
     return Probe(
         row.id,
-        wish_of(row),
+        request_of(row),
         ProbeState(row.state),
         row.requested_at,
         row.reason,
@@ -59,10 +59,10 @@ def probe_of(row: Row[Any]) -> Probe:
     )
 
 
-def wish_of(row: Row[Any]) -> ProbeWish:
-    """The wish of a probe or a schedule."""
+def request_of(row: Row[Any]) -> ProbeRequest:
+    """The request of a probe or a schedule."""
     steps = tuple(ProbeStep(*step) for step in row.steps)
-    return ProbeWish(
+    return ProbeRequest(
         row.site,
         ProbeKind(row.kind),
         Direction(row.direction),
@@ -75,7 +75,9 @@ def wish_of(row: Row[Any]) -> ProbeWish:
 
 def schedule_of(row: Row[Any]) -> ProbeSchedule:
     """A schedule."""
-    return ProbeSchedule(row.id, wish_of(row), row.every_h, row.next_at, row.first_hour, row.end_hour, row.created_at)
+    return ProbeSchedule(
+        row.id, request_of(row), row.every_h, row.next_at, row.first_hour, row.end_hour, row.created_at
+    )
 
 
 def ceiling_row(ceiling: ProbeCeiling) -> dict[str, Any]:

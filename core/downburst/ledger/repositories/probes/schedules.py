@@ -9,7 +9,7 @@ from downburst.domain.probes.ceilings import ProbeCeiling
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import NotFound
 from downburst.ledger.repositories.audit import Audit
-from downburst.ledger.repositories.probes.rows import ceiling_of, ceiling_row, schedule_of, wish_row
+from downburst.ledger.repositories.probes.rows import ceiling_of, ceiling_row, request_row, schedule_of
 from downburst.ledger.storage import limits
 from downburst.ledger.tables.probes import probe_ceilings, probe_schedules
 
@@ -41,10 +41,10 @@ class ProbeSchedules:
         limits.PROBE_SCHEDULES_OF_SITE.check(
             self._connection,
             probe_schedules,
-            probe_schedules.c.site == wanted.wish.site,
-            holder=f"site {wanted.wish.site!r}",
+            probe_schedules.c.site == wanted.request.site,
+            holder=f"site {wanted.request.site!r}",
         )
-        values = wish_row(wanted.wish) | {
+        values = request_row(wanted.request) | {
             "every_h": wanted.every_h,
             "first_hour": wanted.first_hour,
             "end_hour": wanted.end_hour,

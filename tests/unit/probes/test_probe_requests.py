@@ -1,4 +1,4 @@
-"""Wishes for probes: sweeps, bounds, ceilings, windows; the variation of a rate."""
+"""Requests for probes: sweeps, bounds, ceilings, windows; the variation of a rate."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from downburst.domain.probes import ProbeKind, ProbeSchedule, ProbeStep, ProbeWish
+from downburst.domain.probes import ProbeKind, ProbeRequest, ProbeSchedule, ProbeStep
 from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling, day_of, over_ceiling
-from downburst.domain.probes.checks import check_schedule, check_wish, sweep
+from downburst.domain.probes.checks import check_request, check_schedule, sweep
 from downburst.domain.probes.results import ProbeSecond, variation
 from downburst.foundation.errors import BadInput
-from factories import SOME_TIME, probe_wish
+from factories import SOME_TIME, probe_request
 
 GB = 10**9
 
@@ -21,7 +21,7 @@ def test_a_sweep_rises_by_equal_ratios_from_a_tenth_to_the_highest_rate() -> Non
     assert (rates[0], rates[-1], len(rates)) == (GB // 10, GB, 10)
     ratios = [after / before for before, after in pairwise(rates)]
     assert max(ratios) - min(ratios) < 1e-6
-    assert probe_wish(kind=ProbeKind.KNEE, rate_bps=GB).seconds == 10
+    assert probe_request(kind=ProbeKind.KNEE, rate_bps=GB).seconds == 10
     with pytest.raises(BadInput, match="2 to 64 steps"):
         sweep(GB, steps=1)
 
@@ -43,11 +43,11 @@ def test_a_sweep_rises_by_equal_ratios_from_a_tenth_to_the_highest_rate() -> Non
         (ProbeKind.KNEE, {"steps": (ProbeStep(64_000, 1_000),)}, "sends 6 packets, and needs 50"),
     ],
 )
-def test_a_wish_beyond_the_bounds_is_refused(kind: ProbeKind, change: dict[str, object], part: str) -> None:
-    wish = probe_wish(kind=kind, rate_bps=GB)
-    check_wish(wish)
+def test_a_request_beyond_the_bounds_is_refused(kind: ProbeKind, change: dict[str, object], part: str) -> None:
+    request = probe_request(kind=kind, rate_bps=GB)
+    check_request(request)
     with pytest.raises(BadInput) as refused:
-        check_wish(replace(wish, **change))  # type: ignore[arg-type]
+        check_request(replace(request, **change))  # type: ignore[arg-type]
     assert part in refused.value.sentence
 
 
@@ -55,7 +55,7 @@ def test_a_wish_beyond_the_bounds_is_refused(kind: ProbeKind, change: dict[str, 
     ("hours", "open_hours"), [((0, 24), set(range(24))), ((2, 5), {2, 3, 4}), ((22, 2), {22, 23, 0, 1})]
 )
 def test_a_window_may_pass_midnight(hours: tuple[int, int], open_hours: set[int]) -> None:
-    schedule = ProbeSchedule(1, probe_wish(), 24, SOME_TIME, *hours)
+    schedule = ProbeSchedule(1, probe_request(), 24, SOME_TIME, *hours)
     check_schedule(schedule)
     assert {hour for hour in range(24) if schedule.open_at(hour)} == open_hours
 
@@ -65,7 +65,7 @@ def test_a_window_may_pass_midnight(hours: tuple[int, int], open_hours: set[int]
 )
 def test_an_impossible_schedule_is_refused(every_h: int, hours: tuple[int, int]) -> None:
     with pytest.raises(BadInput):
-        check_schedule(ProbeSchedule(1, probe_wish(), every_h, SOME_TIME, *hours))
+        check_schedule(ProbeSchedule(1, probe_request(), every_h, SOME_TIME, *hours))
 
 
 def site_ceiling(rate_bps: int | None = None, bytes_per_day: int | None = None) -> ProbeCeiling:
@@ -73,16 +73,16 @@ def site_ceiling(rate_bps: int | None = None, bytes_per_day: int | None = None) 
 
 
 def test_the_lower_ceiling_of_both_sides_holds() -> None:
-    wish = probe_wish(rate_bps=100_000_000)
-    assert wish.frame_bytes == 125_000_000
-    assert over_ceiling(wish, [], 0) is None
-    assert over_ceiling(wish, [site_ceiling(100_000_000, 125_000_000)], 0) is None
-    reason = over_ceiling(wish, [site_ceiling(99_000_000)], 0) or ""
+    request = probe_request(rate_bps=100_000_000)
+    assert request.frame_bytes == 125_000_000
+    assert over_ceiling(request, [], 0) is None
+    assert over_ceiling(request, [site_ceiling(100_000_000, 125_000_000)], 0) is None
+    reason = over_ceiling(request, [site_ceiling(99_000_000)], 0) or ""
     assert "the site's ceiling for probes of unl.edu is 99 Mb/s (set by adam)" in reason
     operator = ProbeCeiling("unl.edu", CeilingSide.OPERATOR, None, 130_000_000, "eve")
-    reason = over_ceiling(wish, [site_ceiling(None, 10**12), operator], 10_000_000) or ""
+    reason = over_ceiling(request, [site_ceiling(None, 10**12), operator], 10_000_000) or ""
     assert "of the operator's ceiling for probes of unl.edu, 130,000,000 bytes a day, 10,000,000 are used" in reason
-    assert "the ceiling of hubs without another" in (over_ceiling(wish, [], 20 * GB) or "")
+    assert "the ceiling of hubs without another" in (over_ceiling(request, [], 20 * GB) or "")
 
 
 def test_a_day_begins_at_midnight_utc() -> None:
@@ -99,10 +99,10 @@ def test_the_variation_of_a_steady_rate_is_zero() -> None:
     assert variation(seconds(0, 0)) is None
 
 
-def test_a_wish_knows_its_highest_rate_and_its_length() -> None:
-    wish: ProbeWish = probe_wish(kind=ProbeKind.KNEE, rate_bps=GB)
-    assert (wish.highest_bps, wish.seconds) == (GB, 10.0)
+def test_a_request_knows_its_highest_rate_and_its_length() -> None:
+    request: ProbeRequest = probe_request(kind=ProbeKind.KNEE, rate_bps=GB)
+    assert (request.highest_bps, request.seconds) == (GB, 10.0)
     assert (
-        wish.frame_bytes
-        == sum(step.rate_bps for step in wish.steps) // 8 - sum(step.rate_bps % 8 for step in wish.steps) // 8
+        request.frame_bytes
+        == sum(step.rate_bps for step in request.steps) // 8 - sum(step.rate_bps % 8 for step in request.steps) // 8
     )
