@@ -23,6 +23,10 @@ class Attempt:
     booking: BookedTest | None = None
     late_before: frozenset[tuple[str, str]] = frozenset()
     """Paths that were late before it began."""
+    node: str = ""
+    """The sender at which it runs; empty: the hub's own node."""
+    run: str | None = None
+    """The id of that node's process."""
     stopping: tuple[ProbeState, str] | None = None
     """The outcome and reason of an end before its time."""
     stopped_s: float = math.inf
@@ -48,15 +52,15 @@ def outcome(attempt: Attempt) -> tuple[ProbeState, str]:
     if attempt.stopping is not None:
         return attempt.stopping
     if attempt.over is None:
-        return ProbeState.FAILED, "the hub's node did not report its end in time"
+        return ProbeState.FAILED, "its node did not report its end in time"
     words = attempt.over.reason or ""
     match attempt.over.outcome:
         case "done":
             return ProbeState.DONE, words
         case "stopped":
-            return ProbeState.STOPPED, words or "the hub's node stopped it"
+            return ProbeState.STOPPED, words or "its node stopped it"
         case _:
-            return ProbeState.FAILED, words or "the hub's node gave no reason"
+            return ProbeState.FAILED, words or "its node gave no reason"
 
 
 def after_attempt(attempt: Attempt, now: datetime) -> Probe:

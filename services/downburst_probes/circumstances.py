@@ -19,11 +19,13 @@ def circumstances(
     plans: Sequence[Plan],
     way: SiteWay | None,
     booking: BookedTest | None,
+    sender: str = "",
 ) -> dict[str, Any]:
-    """Plain values: software of both ends, the feeds' transports, load, way, clock, and the reserved ports."""
+    """Plain values: the node by its sender, software of both ends, the feeds' transports, load, way, clock, and the reserved ports."""
     session, known = live.sessions.get(request.site), live.paths.of(request.site)
     ends = None if booking is None else [booking.wanted.near.port, booking.wanted.far.port]
     return {
+        "sender": sender or None,
         "hub_software": version("downburst"),
         "site_software": session.software if session else None,
         "plans": [

@@ -22,12 +22,15 @@ class Place:
     """The reason to wait, with the holders of the rate."""
 
 
-async def reserve(desk: Bookings, request: ProbeRequest, ports: Sequence[Port], seconds: float) -> Place:
+async def reserve(
+    desk: Bookings, request: ProbeRequest, ports: Sequence[Port], seconds: float, *, sender: str = ""
+) -> Place:
     """Reserves the probe's highest rate for its seconds and a margin; a refusal is raised.
 
-    A site without a port, or a hub without one, has no calendar.
+    `sender` has the site's session; empty: the hub's own node. If the site or this node has no port, there is no
+    calendar.
     """
-    near = _widest([port for port in ports if port.site is None and port.sender is None])
+    near = _widest([port for port in ports if port.site is None and (port.sender or "") == sender])
     far = _widest([port for port in ports if port.site == request.site])
     if near is None or far is None:
         return Place()

@@ -21,6 +21,7 @@ from downburst.domain.probes import Probe, ProbeKind, ProbeState
 from downburst.domain.probes.ceilings import day_of, over_ceiling
 from downburst.domain.probes.results import ProbeResult
 from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeSecondReported
+from downburst.domain.senders import SenderSeen
 from downburst.domain.sites import Site
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import DownburstError
@@ -42,6 +43,7 @@ from downburst_probes.attempts import (
 )
 from downburst_probes.circumstances import circumstances, too_much
 from downburst_probes.lateness import Objectives, late_paths
+from downburst_probes.nodes import OWN, ProbeNodes, node_words
 from downburst_probes.port import Bookings, ProbeNode
 from downburst_probes.reserving import Place, reserve
 from downburst_probes.soaks import whole_variation
@@ -67,11 +69,12 @@ class ProbeRunner:
         self._bus = bus
         self._live = live
         self._clock = clock
-        self._node = node
+        self._nodes = ProbeNodes(node, bus, clock)
         self._bookings = bookings
         self._known = _Known()
         self._running: dict[int, Attempt] = {}
         self._beginning: dict[int, asyncio.Task[None]] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
 
     @property
@@ -81,12 +84,14 @@ class ProbeRunner:
 
     async def run(self) -> None:
         """Works until cancelled."""
-        with self._bus.subscribe(ProbesChanged, ProbeSecondReported, ProbeOver, NodeChanged, limit=EVENTS) as events:
+        with self._bus.subscribe(
+            ProbesChanged, ProbeSecondReported, ProbeOver, NodeChanged, SenderSeen, limit=EVENTS
+        ) as events:
             await self.recover()
             try:
                 await side_by_side(self._hear(events), self._guard_for_good(), self._work_for_good())
             finally:
-                for task in self._beginning.values():
+                for task in (*self._beginning.values(), *self._stopping):
                     task.cancel()
 
     async def recover(self) -> None:
@@ -110,17 +115,21 @@ class ProbeRunner:
                 if (ended := self._named(event.name)) is not None:
                     ended.over = event
             case NodeChanged() if not event.running:
-                for active in self._running.values():
-                    active.over = active.over or _ended_with_node(active, event.reason)
+                self._lose([active for active in self._running.values() if not active.node], event.reason)
+            case SenderSeen() if not self._nodes.seen(event):
+                return
             case _:
                 pass
         if not isinstance(event, ProbeSecondReported):
             self._wake.set()
 
     async def guard(self) -> None:
-        """Ends probes that hurt products, or that have lost their reservation."""
+        """Ends probes that hurt products, or that have lost their node or their reservation."""
+        self._nodes.look()
         if not self._running:
             return
+        for active in list(self._running.values()):
+            await self._keep_to_node(active)
         late = late_paths(self._live, self._known.objectives, self._clock.now())
         taken = await self._taken()
         for active in list(self._running.values()):
@@ -129,6 +138,21 @@ class ProbeRunner:
                 await self._end(active, ProbeState.STOPPED, f"products became late: {fresh.words}")
             elif active.booking is not None and active.booking.number in taken:
                 await self._end(active, ProbeState.STOPPED, "a circuit was reserved that needs its rate")
+
+    async def _keep_to_node(self, active: Attempt) -> None:
+        """Ends a probe whose sender is gone, or whose site is connected to another node."""
+        if active.node and self._nodes.run_of(active.node) != active.run:
+            self._lose([active], None)
+            return
+        site = active.probe.request.site
+        nodes = self._live.nodes_of(site)
+        if nodes and active.node not in nodes:
+            await self._end(active, ProbeState.FAILED, f"{site} moved to {node_words(nodes[0])}")
+
+    def _lose(self, lost: Sequence[Attempt], reason: str | None) -> None:
+        for active in lost:
+            active.over = active.over or _ended_with_node(active, reason)
+            self._wake.set()
 
     async def work(self) -> None:
         """Reads the ledger, ends and starts what is due, and stores seconds."""
@@ -147,8 +171,8 @@ class ProbeRunner:
                 await attempt("probes.turn", partial(self._turn, probe), what=f"probe {probe.id}")
 
     async def settle(self) -> None:
-        """Waits for the starts under way."""
-        await asyncio.gather(*self._beginning.values(), return_exceptions=True)
+        """Waits for the starts and stops under way."""
+        await asyncio.gather(*self._beginning.values(), *self._stopping, return_exceptions=True)
 
     async def _finish_all(self) -> set[int]:
         """Stores what was reported, and ends the attempts that are over."""
@@ -199,8 +223,14 @@ class ProbeRunner:
             return
         active.stopping, active.stopped_s = (state, reason), self._clock.monotonic_s()
         _LOG.info("probe %d ends: %s", active.probe.id, reason)
+        # A sender that does not answer delays the end of no other probe.
+        task = start("probes.stop", self._stop(active, reason))
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
+
+    async def _stop(self, active: Attempt, reason: str) -> None:
         with suppress(DownburstError):
-            await self._node.stop_probe(active.probe.name, reason)
+            await self._nodes.of(active.node).stop_probe(active.probe.name, reason)
 
     async def _turn(self, probe: Probe) -> None:
         """Starts a waiting probe, or says why not yet; one whose patience has ended is refused."""
@@ -208,17 +238,18 @@ class ProbeRunner:
             await self._close(probe, ProbeState.STOPPED, f"stopped by {probe.stop_by}")
             return
         refused, waits = await self._in_the_way(probe)
-        place = Place()
+        place, node = Place(), self._node_of(probe)
         if not refused and not waits:
             try:
-                place = await reserve(self._bookings, probe.request, self._known.ports, self._rest_s(probe))
+                rest_s = self._rest_s(probe)
+                place = await reserve(self._bookings, probe.request, self._known.ports, rest_s, sender=node)
             except DownburstError as error:
                 refused = error.sentence
             waits = place.sentence
         if refused:
             await self._close(probe, ProbeState.REFUSED, refused)
         elif not waits:
-            self._beginning[probe.id] = start("probes.begin", self._begin(probe, place))
+            self._beginning[probe.id] = start("probes.begin", self._begin(probe, place, node))
         elif self._is_patient(probe):
             if probe.reason != waits:
                 await self._save(replace(probe, reason=waits))
@@ -242,19 +273,23 @@ class ProbeRunner:
 
     def _busy(self, probe: Probe) -> str:
         """The reason to wait that needs no ledger."""
-        site, session = probe.request.site, self._live.sessions.get(probe.request.site)
+        site, node = probe.request.site, self._node_of(probe)
         others = [*self._running, *self._beginning]
         same = [one.id for one in self._known.unfinished if one.id in others and one.request.site == site]
-        if not self._node.running:
-            return "the hub's node is not running"
-        if session is None or not session.connected:
-            return f"{site} is not connected to this hub's own node"
+        if self._nodes.run_of(node) is None:
+            return f"{node_words(node)} is not running"
+        if not self._live.nodes_of(site):
+            return f"{site} is not connected"
         if same:
             return f"probe {same[0]} of {site} runs; one of a site runs at a time"
         if len(others) >= MOST_AT_ONCE:
             return f"{len(others)} probes of this hub run, the most at a time"
         late = late_paths(self._live, self._known.objectives, self._clock.now())
         return next((f"products are late: {one.words}" for path, one in late.items() if path[0] == site), "")
+
+    def _node_of(self, probe: Probe) -> str:
+        """The node that has the site's session; the first one, if a site has several."""
+        return next(iter(self._live.nodes_of(probe.request.site)), OWN)
 
     def _is_patient(self, probe: Probe) -> bool:
         now = self._clock.now()
@@ -266,29 +301,29 @@ class ProbeRunner:
         now = self._clock.now()
         return (planned_end(probe, now) - now).total_seconds() if probe.attempts else longest_s(probe.request)
 
-    async def _begin(self, probe: Probe, place: Place) -> None:
+    async def _begin(self, probe: Probe, place: Place, node: str) -> None:
         try:
-            await self._start(probe, place)
+            await self._start(probe, place, node)
         finally:
             del self._beginning[probe.id]
             self._wake.set()
 
-    async def _start(self, probe: Probe, place: Place) -> None:
+    async def _start(self, probe: Probe, place: Place, node: str) -> None:
         now, first = self._clock.now(), not probe.attempts
         running = begun(probe, now)
         if first:
             plans, way = await self._ledger.read(
                 lambda tx: (tx.planning.plans.all_current(), tx.fleet.ways.find(probe.request.site))
             )
-            facts = circumstances(probe.request, self._live, plans=plans, way=way, booking=place.booking)
+            facts = circumstances(probe.request, self._live, plans=plans, way=way, booking=place.booking, sender=node)
             running = replace(running, circumstances=facts)
         await self._save(running, sent_bytes=probe.request.frame_bytes if first else 0)
         sent = as_attempted(running, now)
-        late = frozenset(late_paths(self._live, self._known.objectives, now))
+        late, run = frozenset(late_paths(self._live, self._known.objectives, now)), self._nodes.run_of(node)
         ends_by_s = self._clock.monotonic_s() + longest_s(sent.request) + OVERDUE_S
-        active = self._running[probe.id] = Attempt(running, now, ends_by_s, place.booking, late)
+        active = self._running[probe.id] = Attempt(running, now, ends_by_s, place.booking, late, node, run)
         try:
-            await self._node.start_probe(sent)
+            await self._nodes.of(node).start_probe(sent)
         except DownburstError as error:
             active.over = ProbeOver(running.name, "failed", error.sentence, ProbeResult(()))
         _LOG.info(
@@ -339,7 +374,8 @@ def _restarted(probe: Probe, now: datetime, last: int) -> Probe:
 
 
 def _ended_with_node(active: Attempt, reason: str | None) -> ProbeOver:
-    words = f"the hub's node ended: {reason}" if reason else "the hub's node ended"
+    ended = f"{node_words(active.node)} ended"
+    words = f"{ended}: {reason}" if reason else ended
     return ProbeOver(active.probe.name, "failed", words, ProbeResult(()))
 
 

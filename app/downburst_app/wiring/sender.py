@@ -31,6 +31,7 @@ from downburst_app.wiring.process import cancelled, lock_data_dir, make_data_dir
 from downburst_app.wiring.reports import FaultReports
 from downburst_circuits.remote_nodes import answers_of_node
 from downburst_latency.batch import parse_batch
+from downburst_probes.nodes import answers_of_probes
 from downburst_worker.agent import Agent
 from downburst_worker.binary import find_node_for_kafka
 from downburst_worker.roles import SenderRole
@@ -80,7 +81,7 @@ class SenderProcess:
         reports = FaultReports(self._ledger, self._bus, _LOG, prefix=f"sender {self._name}: ")
         watching = start("sender.ledger-watch", LedgerWatch(self._ledger, say=reports.say).run())
         beating = start("sender.beat", keep("sender.beat", self._beat, every_s=BEAT_S))
-        answers = answers_of_node(self._agent.circuits)
+        answers = {**answers_of_node(self._agent.circuits), **answers_of_probes(self._agent.probes)}
         answering = start(
             "sender.circuits",
             keep("sender.circuits", partial(answer_for_good, self._bus, SenderPart(self._name), answers)),

@@ -259,6 +259,13 @@ class LiveState:
         """The site's session, if it was ever connected since the hub started."""
         return self.sessions.get(site)
 
+    def nodes_of(self, site: str) -> tuple[str, ...]:
+        """The nodes that the site is connected to: senders by name, empty for the hub's own; none while it is away."""
+        session = self.sessions.get(site)
+        if session is None or not session.connected:
+            return ()
+        return tuple(sorted(self._at_senders.get(site) or {""}))
+
     def backlog(self, site: str) -> Backlog | None:
         """The site's backlog over all its feeds; None if it is unknown."""
         return Backlog.of(self.backlog_by_feed(site).values())

@@ -41,8 +41,9 @@ class Stage:
 
     def restart(self) -> None:
         """Another process of the hub."""
+        self.bus = LocalBus()
         self.runner = ProbeRunner(
-            self.ledger, LocalBus(), self.live, self.clock, node=self.node, bookings=self.bookings
+            self.ledger, self.bus, self.live, self.clock, node=self.node, bookings=self.bookings
         )
 
     def add(self, request: ProbeRequest | None = None) -> Probe:
