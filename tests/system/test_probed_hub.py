@@ -49,9 +49,7 @@ def test_a_probe_ends_within_a_second_of_late_products(tmp_path: Path) -> None:
         # Alone, the product needs 4 s of the wire.
         found = end_for_late_products(scene, rate_bps=30 * M, product_bytes=20 * M)
         report = scene.wire.stop()
-    print(
-        f"it ended {found.since_report_s:.2f} s after the late report, {found.since_late_s:.2f} s after"
-    )
+    print(f"it ended {found.since_report_s:.2f} s after the late report, {found.since_late_s:.2f} s after")
     print(found.probe["reason"])
     report.needs_small_lag(max_lag_us=20_000)
     assert found.probe["reason"].startswith(f"products became late: products of {FEED} for {SITE} are")
