@@ -20,7 +20,7 @@ pub struct Excess {
     /// Of records over TCP: the highest rate of arrivals after the largest excess, bits per second of frames.
     #[n(4)]
     pub peak_bps: Option<u64>,
-    /// Of records over TCP: the frames that waited at the largest excess.
+    /// Of records over TCP: the frames that waited in the sender once those behind the lost segment were released.
     #[n(5)]
     pub backlog_bytes: Option<u64>,
     /// Of records over TCP: the recovery time by the formula; absent: the peak does not exceed the rate.

@@ -23,7 +23,9 @@ pub(crate) struct Held {
 struct Run {
     excess: Excess,
     largest_at: Micros,
-    peak_bps: u64,
+    /// The delay over the least one once the receiver's kernel has released what it held behind the lost segment.
+    left_us: u64,
+    peak_bps: Option<u64>,
     window_from: Micros,
     window_bytes: u64,
 }
@@ -48,17 +50,22 @@ impl Held {
     /// Takes an arrival at this time since the first one, whose delay is above the least one by `excess_us`.
     pub(crate) fn took(&mut self, at: Micros, excess_us: u64) {
         let Some(mut run) = self.open.or_else(|| self.begun(at, excess_us)) else { return };
+        let has_returned = excess_us < RETURNED_US;
         if excess_us > run.excess.excess_us {
             run.excess.excess_us = excess_us;
-            (run.largest_at, run.peak_bps) = (at, 0);
-            (run.window_from, run.window_bytes) = (at, 0);
+            (run.largest_at, run.peak_bps) = (at, None);
         }
-        run.window_bytes = run.window_bytes.saturating_add(self.frame_bytes);
-        let has_returned = excess_us < RETURNED_US;
-        if has_returned || at.since(run.window_from) >= self.window {
-            let length_us = at.since(run.window_from).max(self.window).0;
-            run.peak_bps = run.peak_bps.max(crate::rate_bps(2, length_us, run.window_bytes));
+        if at.since(run.largest_at) <= RELEASE {
+            run.left_us = excess_us;
             (run.window_from, run.window_bytes) = (at, 0);
+        } else {
+            run.window_bytes = run.window_bytes.saturating_add(self.frame_bytes);
+            let length = at.since(run.window_from);
+            if has_returned || length >= self.window {
+                let rate_bps = crate::rate_bps(2, length.0, run.window_bytes);
+                run.peak_bps = run.peak_bps.max(Some(rate_bps));
+                (run.window_from, run.window_bytes) = (at, 0);
+            }
         }
         self.open = Some(run);
         if has_returned {
@@ -89,28 +96,37 @@ impl Held {
         self.runs = self.runs.saturating_add(1);
         let at_us = at.since(Micros(excess_us)).0;
         let excess = Excess { at_us, ..Excess::default() };
-        Some(Run { excess, largest_at: at, peak_bps: 0, window_from: at, window_bytes: 0 })
+        let (largest_at, window_from) = (at, at);
+        Some(Run { excess, largest_at, left_us: excess_us, peak_bps: None, window_from, window_bytes: 0 })
     }
 
     fn described(&self, run: Run) -> Excess {
-        let bits = u128::from(run.excess.excess_us) * u128::from(self.rate_bps);
-        let backlog_bytes = u64::try_from(bits / 8_000_000).unwrap_or(u64::MAX);
+        let waiting = |us: u64| {
+            let bits = u128::from(us) * u128::from(self.rate_bps);
+            u64::try_from(bits / 8_000_000).unwrap_or(u64::MAX)
+        };
         let repair_us = run.largest_at.since(Micros(run.excess.at_us)).0;
-        let predicted_us = predicted_recovery_us(repair_us, backlog_bytes, run.peak_bps, self.rate_bps);
-        let (peak_bps, backlog_bytes) = (Some(run.peak_bps), Some(backlog_bytes));
-        Excess { peak_bps, backlog_bytes, predicted_us, ..run.excess }
+        let too_late_bytes = waiting(run.left_us.saturating_sub(RETURNED_US));
+        let peak_bps = run.peak_bps.unwrap_or(0);
+        let predicted_us = predicted_recovery_us(repair_us, too_late_bytes, peak_bps, self.rate_bps);
+        let backlog_bytes = Some(waiting(run.left_us));
+        Excess { peak_bps: run.peak_bps, backlog_bytes, predicted_us, ..run.excess }
     }
 }
 
-/// The time from a loss until records are on time again, by the study's formula (tcpdelay): backlog / (peak - rate),
-/// after the time that TCP needed to find and repair the loss and to regain the rate, at whose end the backlog is
-/// greatest. `None`: the peak does not exceed the rate, so the backlog stays.
+/// The time from a loss until records are on time again, by the study's formula (tcpdelay): backlog / (peak - rate).
+/// TCP first needs `repair_us` to find and repair the loss and to regain the rate; then the delay is greatest. The
+/// records that arrived behind the lost segment are released with it, so `backlog_bytes` are those that then still
+/// wait in the sender. `None`: there are such, and the peak does not exceed the rate, so they stay.
 pub fn predicted_recovery_us(
     repair_us: u64,
     backlog_bytes: u64,
     peak_bps: u64,
     rate_bps: u64,
 ) -> Option<u64> {
+    if backlog_bytes == 0 {
+        return Some(repair_us);
+    }
     let headroom_bps = peak_bps.checked_sub(rate_bps).filter(|headroom| *headroom > 0)?;
     let catch_up_us = u128::from(backlog_bytes) * 8_000_000 / u128::from(headroom_bps);
     Some(repair_us.saturating_add(u64::try_from(catch_up_us).unwrap_or(u64::MAX)))
@@ -118,6 +134,8 @@ pub fn predicted_recovery_us(
 
 const LEAST_THRESHOLD_US: u64 = 5_000;
 const RETURNED_US: u64 = 1_000;
+/// The records that the receiver's kernel releases come within this time of the first.
+const RELEASE: Micros = Micros::from_millis(1);
 /// Peaks are rates over windows of at least this time and of so many frames, so that a frame more or less does not
 /// matter.
 const LEAST_WINDOW: Micros = Micros::from_millis(10);
@@ -155,10 +173,21 @@ mod tests {
     fn a_stall_is_caught_up_in_the_time_of_the_formula() {
         let [excess] = stalled(10_000_000)[..] else { panic!("one run") };
         assert_eq!((excess.at_us, excess.excess_us, excess.lost), (1_200_000, 40_000, 0));
-        assert_eq!((excess.peak_bps, excess.backlog_bytes), (Some(10_400_000), Some(40_000)));
+        assert_eq!((excess.peak_bps, excess.backlog_bytes), (Some(10_000_000), Some(39_800)));
         let (recovery_us, predicted_us) = (excess.recovery_us.unwrap(), excess.predicted_us.unwrap());
-        assert!(recovery_us.abs_diff(200_000) < 10_000, "{recovery_us}");
-        assert!(predicted_us.abs_diff(recovery_us) < recovery_us / 5, "{predicted_us}, {recovery_us}");
+        assert!(recovery_us.abs_diff(197_000) < 2_000, "{recovery_us}");
+        assert!(predicted_us.abs_diff(recovery_us) < recovery_us / 50, "{predicted_us}, {recovery_us}");
+    }
+
+    #[test]
+    fn records_that_waited_at_the_receiver_alone_cost_no_more_than_the_repair() {
+        let mut held = held();
+        held.took(Micros(1_100_000), 0);
+        (0..40).for_each(|number| held.took(Micros(1_240_000), 40_000 - number * 1_000));
+        held.took(Micros(1_240_100), 100);
+        let [excess] = held.all()[..] else { panic!("one run") };
+        assert_eq!((excess.recovery_us, excess.predicted_us), (Some(40_100), Some(40_000)));
+        assert_eq!((excess.peak_bps, excess.backlog_bytes), (None, Some(100)));
     }
 
     #[test]
@@ -168,6 +197,7 @@ mod tests {
         assert_eq!(predicted_recovery_us(5, 1_000, 8, 8), None);
         assert_eq!(predicted_recovery_us(5, 1_000, 16_000_000, 8_000_000), Some(1_005));
         assert_eq!(predicted_recovery_us(u64::MAX, u64::MAX, 1, 0), Some(u64::MAX));
+        assert_eq!(predicted_recovery_us(5, 0, 0, 8), Some(5));
     }
 
     #[test]
