@@ -1,5 +1,5 @@
 //! The messages of a site, field by field.
-use downburst_probe::{Delays, Excess, Figures, Sent};
+use downburst_probe::{Control, Delays, Excess, Figures, FlowFigures, Sent, SentByTcp};
 use downburst_session::{
     ActionFailed, Attach, CircuitFault, CircuitHeard, CircuitProbed, CircuitRate, CircuitReach, CircuitState,
     ClockOffset, ClockRequest, CredentialOffered, CredentialShown, FeedPosition, Filed, Forged, Frontier,
@@ -45,8 +45,10 @@ absurd! {
         sent, received, lost, reordered, duplicated, bytes, elapsed_us, delay, jitter_us, losses, excess,
     }
     Delays { min, median, p99, max }
-    Excess { at_us, lost, excess_us, recovery_us }
-    Sent { packets, elapsed_us, lag_us }
+    Excess { at_us, lost, excess_us, recovery_us, peak_bps, backlog_bytes, predicted_us }
+    Sent { packets, elapsed_us, lag_us, tcp }
+    SentByTcp { control, retransmits }
+    FlowFigures { received_bytes, elapsed_us, retransmits, least_round_trip_us, mean_round_trip_us, held_us }
     CircuitReach { sent, received, round_trip_us = spread }
     CircuitRate {
         sent, received, offered_bps, received_bps, bins_bps, sent_bins_bps, lost_ppm_by_bin, delay_rise_us = rise,
@@ -71,14 +73,23 @@ absurd! {
     Segment { round_trip_us, loss_ppm, congestion, rate_bps }
 }
 
+impl Absurd for Control {
+    fn absurd(liar: &mut Liar<'_>) -> Self {
+        let names = ["cubic", "bbr", "a", "123456789012345"].map(Control::parse);
+        liar.dice.pick(&names).copied().flatten().unwrap_or_else(|| Self::absurd(liar))
+    }
+}
+
 impl Absurd for ProbeSaid {
     fn absurd(liar: &mut Liar<'_>) -> Self {
         let step = Absurd::absurd(liar);
-        match liar.dice.below(5) {
-            0 => Self::Ready { step: Absurd::absurd(liar) },
+        match liar.dice.below(7) {
+            0 => Self::Ready { step: Absurd::absurd(liar), tcp: Absurd::absurd(liar) },
             1 => Self::Refused(Absurd::absurd(liar)),
             2 => Self::Sent { step, sent: Absurd::absurd(liar) },
             3 => Self::Second { step, second: Absurd::absurd(liar), figures: Absurd::absurd(liar) },
+            4 => Self::TrialReady { trial: step, refusal: Absurd::absurd(liar) },
+            5 => Self::TrialEnded { trial: step, flows: Absurd::absurd(liar) },
             _ => Self::Arrived { step, figures: Absurd::absurd(liar) },
         }
     }

@@ -14,8 +14,10 @@ use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 
+mod flow;
 mod options;
 
+pub(crate) use flow::{control_of, flow_facts, prepare_probe, round_trip, use_control};
 pub(crate) use options::Options;
 
 /// Prepares a new connection, on either side. Options that the kernel does not support are skipped.

@@ -3,7 +3,7 @@ use downburst_model::Micros;
 use minicbor::{Decode, Encode};
 
 /// The delay after a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Excess {
     /// The arrival of the packet after the gap, since the first arrival.
     #[n(0)]
@@ -17,6 +17,15 @@ pub struct Excess {
     /// The time until the delay was less than 1 ms above the least one; absent: it has not returned.
     #[n(3)]
     pub recovery_us: Option<u64>,
+    /// Of records over TCP: the highest rate of arrivals after the largest excess, bits per second of frames.
+    #[n(4)]
+    pub peak_bps: Option<u64>,
+    /// Of records over TCP: the frames that waited in the sender once those behind the lost segment were released.
+    #[n(5)]
+    pub backlog_bytes: Option<u64>,
+    /// Of records over TCP: the recovery time by the formula; absent: the peak does not exceed the rate.
+    #[n(6)]
+    pub predicted_us: Option<u64>,
 }
 
 /// The excess after each of the first losses.
@@ -35,7 +44,7 @@ impl Excesses {
             open.lost = open.lost.saturating_add(skipped);
             *to = number;
         } else if self.ended.len() < MOST_EXCESSES {
-            let excess = Excess { at_us: at.0, lost: skipped, excess_us: 0, recovery_us: None };
+            let excess = Excess { at_us: at.0, lost: skipped, ..Excess::default() };
             self.open = Some((excess, (number.saturating_sub(skipped), number)));
         }
     }
@@ -81,7 +90,7 @@ mod tests {
         for (at, excess_us) in [(10, 40_000), (500, 44_000), (900, 1_000)] {
             excesses.delayed(Micros(at), excess_us);
         }
-        let open = Excess { at_us: 10, lost: 2, excess_us: 44_000, recovery_us: None };
+        let open = Excess { at_us: 10, lost: 2, excess_us: 44_000, ..Excess::default() };
         assert_eq!(excesses.all(), [open]);
         excesses.gap(Micros(950), 9, 1);
         excesses.delayed(Micros(1_010), 999);
@@ -95,7 +104,7 @@ mod tests {
         excesses.delayed(Micros(10), 0);
         excesses.gap(Micros(20), 9, 2);
         [3, 7, 4, 99].into_iter().for_each(|number| excesses.late(number));
-        assert_eq!(excesses.all(), [Excess { at_us: 20, lost: 1, excess_us: 0, recovery_us: None }]);
+        assert_eq!(excesses.all(), [Excess { at_us: 20, lost: 1, ..Excess::default() }]);
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Packet {
 }
 
 impl Key {
-    fn tag(&self, header: &[u8; SIGNED_BYTES]) -> [u8; TAG_BYTES] {
+    pub(crate) fn tag(&self, header: &[u8; SIGNED_BYTES]) -> [u8; TAG_BYTES] {
         let hash = blake3::keyed_hash(&self.0, header);
         hash.as_bytes().first_chunk().copied().unwrap_or_default()
     }
@@ -97,16 +97,16 @@ impl std::fmt::Debug for Key {
 }
 
 /// Compares in the same time wherever they differ.
-fn same(left: &[u8; TAG_BYTES], right: &[u8; TAG_BYTES]) -> bool {
+pub(crate) fn same(left: &[u8; TAG_BYTES], right: &[u8; TAG_BYTES]) -> bool {
     left.iter().zip(right).fold(0, |differs, (left, right)| differs | (left ^ right)) == 0
 }
 
 const MAGIC: [u8; 4] = *b"DbP1";
 const HELLO: u8 = 1;
 const LOAD: u8 = 2;
-const SIGNED_BYTES: usize = 24;
+pub(crate) const SIGNED_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
-const HEADER_BYTES: usize = SIGNED_BYTES + TAG_BYTES;
+pub(crate) const HEADER_BYTES: usize = SIGNED_BYTES + TAG_BYTES;
 
 #[cfg(test)]
 mod tests {

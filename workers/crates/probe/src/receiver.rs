@@ -4,6 +4,7 @@ use downburst_model::{Micros, Now};
 use crate::delays::Histogram;
 use crate::excess::Excesses;
 use crate::numbers::{Arrival, Numbers};
+use crate::tcp::Held;
 use crate::{Figures, Packet};
 
 /// Counts the arrivals of one step, in bounded memory however long it is.
@@ -14,6 +15,8 @@ pub struct Receiver {
     most_packets: u64,
     numbers: Numbers,
     excesses: Excesses,
+    /// Of a connection, whose losses are records that come late.
+    held: Option<Held>,
     jitter: Jitter,
     whole: Tally,
     second: Tally,
@@ -49,12 +52,19 @@ impl Receiver {
             most_packets,
             numbers: Numbers::default(),
             excesses: Excesses::default(),
+            held: None,
             jitter: Jitter::default(),
             whole: Tally::default(),
             second: Tally::default(),
             second_from: 0,
             returned: 0,
         }
+    }
+
+    /// Counts records of a connection at this rate, over a path with this round trip.
+    pub fn over_tcp(self, rate_bps: u64, round_trip: Micros) -> Self {
+        let held = Some(Held::new(rate_bps, self.frame_bytes, round_trip));
+        Self { held, ..self }
     }
 
     /// Takes a packet of the step.
@@ -111,7 +121,10 @@ impl Receiver {
         let lost = sent.saturating_sub(self.whole.received);
         let losses = if lost == 0 { 0 } else { self.numbers.runs_of_lost(sent) };
         let figures = self.whole.figures(self.frame_bytes, sent, lost, self.jitter);
-        Figures { losses, excess: self.excesses.all(), ..figures }
+        match &self.held {
+            Some(held) => Figures { losses: held.runs(), excess: held.all(), ..figures },
+            None => Figures { losses, excess: self.excesses.all(), ..figures },
+        }
     }
 
     fn each(&mut self, mut add: impl FnMut(&mut Tally)) {
@@ -121,11 +134,15 @@ impl Receiver {
 
     fn look_at_excess(&mut self, now: Micros, number: u64, skipped: u64, transit_us: i64) {
         let at = now.since(self.whole.first.unwrap_or(now));
+        let least_us = self.whole.delays.min().unwrap_or(transit_us);
+        let excess_us = transit_us.abs_diff(least_us);
+        if let Some(held) = &mut self.held {
+            return held.took(at, excess_us);
+        }
         if skipped > 0 {
             self.excesses.gap(at, number, skipped);
         }
-        let least_us = self.whole.delays.min().unwrap_or(transit_us);
-        self.excesses.delayed(at, transit_us.abs_diff(least_us));
+        self.excesses.delayed(at, excess_us);
     }
 }
 

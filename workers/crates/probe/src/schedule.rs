@@ -2,7 +2,7 @@
 use downburst_model::Micros;
 use minicbor::{Decode, Encode};
 
-use crate::{Step, rate_bps};
+use crate::{Control, Step, rate_bps};
 
 /// The packets of one step, evenly spaced.
 #[derive(Clone, Debug)]
@@ -12,6 +12,11 @@ pub struct Schedule {
     frame_bytes: u64,
     /// The time that the schedule gave up, since the sender was too late to catch up without a burst.
     given_up: Micros,
+    /// The lateness that is caught up.
+    patience: Micros,
+    /// True: packets wait while the connection is behind; only lateness after a sleep is the sender's own.
+    queues: bool,
+    slept: bool,
     next: u64,
     first_at: Option<Micros>,
     last_at: Micros,
@@ -41,16 +46,43 @@ pub struct Sent {
     /// The greatest lateness of a packet behind the schedule.
     #[n(2)]
     pub lag_us: u64,
+    /// Of a connection.
+    #[n(3)]
+    pub tcp: Option<SentByTcp>,
+}
+
+/// The sender's kernel about a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct SentByTcp {
+    /// The congestion control that it used; absent: not known.
+    #[n(0)]
+    pub control: Option<Control>,
+    /// The segments that it repeated; absent: not known.
+    #[n(1)]
+    pub retransmits: Option<u64>,
 }
 
 impl Schedule {
     /// A step that begins now.
     pub fn begin(now: Micros, step: Step, frame_bytes: u64) -> Self {
+        Self::with(now, step, frame_bytes, LONGEST_LAG, false)
+    }
+
+    /// A step of records over a connection that begins now. Those that are due wait while the connection is behind; of
+    /// more than [`LONGEST_WAIT`], the schedule gives the rest up, which counts as the sender's lag.
+    pub fn queued(now: Micros, step: Step, frame_bytes: u64) -> Self {
+        Self::with(now, step, frame_bytes, LONGEST_WAIT, true)
+    }
+
+    fn with(now: Micros, step: Step, frame_bytes: u64, patience: Micros, queues: bool) -> Self {
         Self {
             step,
             begin: now,
             frame_bytes: frame_bytes.max(1),
             given_up: Micros(0),
+            patience,
+            queues,
+            slept: true,
             next: 0,
             first_at: None,
             last_at: now,
@@ -61,20 +93,28 @@ impl Schedule {
     /// The next thing to do. A packet that is due counts as sent, unless [`Schedule::not_sent`] takes it back.
     pub fn look(&mut self, now: Micros) -> Due {
         let due = self.due();
-        if due >= self.end() || now >= self.end().plus(LONGEST_LAG) {
+        if due >= self.end() || now >= self.end().plus(self.patience) {
             return Due::Over;
         }
         if due > now {
+            self.slept = true;
             return Due::At(due);
         }
         let late = now.since(due);
-        self.lag = self.lag.max(late);
         // Packets sent in one burst would measure a queue, not the path: those are given up, and the rate falls short.
-        self.given_up = self.given_up.plus(late.since(LONGEST_LAG));
+        self.given_up = self.given_up.plus(late.since(self.patience));
+        let own = if !self.queues || self.slept { late } else { self.given_up };
+        self.lag = self.lag.max(own);
+        self.slept = false;
         self.first_at.get_or_insert(now);
         self.last_at = now;
         self.next = self.next.saturating_add(1);
         Due::Send(self.next.saturating_sub(1))
+    }
+
+    /// The time at which the last packet was due.
+    pub fn last_due(&self) -> Micros {
+        self.due_of(self.next.saturating_sub(1))
     }
 
     /// Takes back the last packet: the host did not accept it.
@@ -85,11 +125,15 @@ impl Schedule {
     /// The packets sent so far.
     pub fn sent(&self) -> Sent {
         let first = self.first_at.unwrap_or(self.last_at);
-        Sent { packets: self.next, elapsed_us: self.last_at.since(first).0, lag_us: self.lag.0 }
+        Sent { packets: self.next, elapsed_us: self.last_at.since(first).0, lag_us: self.lag.0, tcp: None }
     }
 
     fn due(&self) -> Micros {
-        let bits = u128::from(self.next).saturating_mul(u128::from(self.frame_bytes) * 8);
+        self.due_of(self.next)
+    }
+
+    fn due_of(&self, number: u64) -> Micros {
+        let bits = u128::from(number).saturating_mul(u128::from(self.frame_bytes) * 8);
         let offset_us = bits.saturating_mul(1_000_000) / u128::from(self.step.rate_bps.max(1));
         self.begin.plus(self.given_up).plus(Micros(u64::try_from(offset_us).unwrap_or(u64::MAX)))
     }
@@ -108,6 +152,8 @@ impl Sent {
 
 /// The lateness that a sender catches up: the buffer of a switch takes such a burst.
 const LONGEST_LAG: Micros = Micros::from_millis(5);
+/// The time for which records of a connection wait at most.
+pub const LONGEST_WAIT: Micros = Micros::from_secs(10);
 
 #[cfg(test)]
 mod tests {
@@ -140,7 +186,7 @@ mod tests {
     fn packets_leave_evenly_spaced_at_the_rate_of_their_frames() {
         let (schedule, times) = run(begun(), || 0);
         assert_eq!(times, (0..100).map(|number| 50 + number * 1_000).collect::<Vec<u64>>());
-        assert_eq!(schedule.sent(), Sent { packets: 100, elapsed_us: 99_000, lag_us: 0 });
+        assert_eq!(schedule.sent(), Sent { packets: 100, elapsed_us: 99_000, lag_us: 0, tcp: None });
         assert_eq!(schedule.sent().bps(1_000), 8_000_000);
     }
 
@@ -161,6 +207,24 @@ mod tests {
         assert_eq!(schedule.look(Micros(50)), Due::Send(0));
         schedule.not_sent();
         assert_eq!((schedule.look(Micros(60)), schedule.sent().packets), (Due::Send(0), 1));
+    }
+
+    #[test]
+    fn records_wait_for_a_connection_that_is_behind_and_only_a_long_wait_is_the_senders_lag() {
+        let mut schedule = Schedule::queued(Micros(50), STEP, 1_000);
+        assert_eq!((schedule.look(Micros(50)), schedule.last_due()), (Due::Send(0), Micros(50)));
+        for number in 1..100 {
+            assert_eq!(schedule.look(Micros(500_000)), Due::Send(number));
+            assert_eq!(schedule.last_due(), Micros(50 + number * 1_000));
+        }
+        assert_eq!((schedule.look(Micros(500_000)), schedule.sent().lag_us), (Due::Over, 0));
+        let mut schedule =
+            Schedule::queued(Micros(0), Step { duration: Micros::from_secs(60), ..STEP }, 1_000);
+        schedule.look(Micros(0));
+        assert_eq!(schedule.look(Micros(2_000)), Due::Send(1));
+        assert_eq!(schedule.look(LONGEST_WAIT.plus(Micros(52_000))), Due::Send(2));
+        assert_eq!(schedule.sent().lag_us, 50_000);
+        assert_eq!(schedule.last_due(), Micros(52_000));
     }
 
     #[test]

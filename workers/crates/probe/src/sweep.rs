@@ -199,7 +199,11 @@ mod tests {
         let received = sent.min(second(path_bps));
         let figures =
             Figures { sent, received, lost: sent - received, elapsed_us: 1_000_000, ..Figures::default() };
-        StepResult { step, sent: Sent { packets: sent, elapsed_us: 1_000_000, lag_us: 0 }, figures }
+        StepResult {
+            step,
+            sent: Sent { packets: sent, elapsed_us: 1_000_000, lag_us: 0, tcp: None },
+            figures,
+        }
     }
 
     fn swept(megabits: &[u64], mut run: impl FnMut(Step) -> StepResult) -> (Vec<u64>, Knee) {

@@ -3,6 +3,7 @@ use downburst_probe::{Delays, Excess, Figures, Knee, StepResult};
 use downburst_session::ClockOffset;
 use serde::Serialize;
 
+use super::TrialEndedLine;
 use super::lines::{DelayLine, ExcessLine, PathProbeKind, PathProbeLine, ProbeEndedLine, ProbeSecondLine};
 use crate::circuits::Direction;
 
@@ -26,6 +27,8 @@ pub struct Conclusion<'a> {
     pub outcome: Outcome,
     /// The steps that were run.
     pub results: &'a [StepResult],
+    /// The trials that were run.
+    pub trials: &'a [TrialEndedLine],
     /// Of a sweep that was run to its end.
     pub knee: Option<Knee>,
     /// The bytes of each frame.
@@ -79,7 +82,8 @@ impl Conclusion<'_> {
             Outcome::Failed(reason) => ("failed", Some(reason.clone())),
         };
         let (knee_bps, knee_reason) = self.knee();
-        let is_sweep = self.line.kind == PathProbeKind::Knee;
+        let (kind, tcp) = (self.line.kind, self.results.iter().find_map(|result| result.sent.tcp));
+        let is_one_rate = matches!(kind, PathProbeKind::Cbr | PathProbeKind::Soak);
         let all_excess = self.results.iter().flat_map(|result| &result.figures.excess);
         ProbeEndedLine {
             probe: self.line.probe.clone(),
@@ -90,7 +94,10 @@ impl Conclusion<'_> {
             knee_bps,
             knee_reason,
             losses: self.results.iter().fold(0, |sum, it| sum.saturating_add(it.figures.losses)),
-            excess: (!is_sweep).then(|| all_excess.map(excess_line).collect()),
+            congestion: tcp.and_then(|tcp| tcp.control).map(|control| control.to_string()),
+            retransmits: tcp.and_then(|tcp| tcp.retransmits),
+            trials: (kind == PathProbeKind::Stacks).then(|| self.trials.to_vec()),
+            excess: is_one_rate.then(|| all_excess.map(excess_line).collect()),
             delay_bound_us: self.clock.site.map(|offset| offset.bound_us),
         }
     }
@@ -153,17 +160,17 @@ impl ClockOf {
 }
 
 fn excess_line(excess: &Excess) -> ExcessLine {
-    let Excess { at_us, lost, excess_us, recovery_us } = *excess;
-    ExcessLine { at_us, lost, excess_us, recovery_us }
+    let Excess { at_us, lost, excess_us, recovery_us, peak_bps, backlog_bytes, predicted_us } = *excess;
+    ExcessLine { at_us, lost, excess_us, recovery_us, peak_bps, backlog_bytes, predicted_us }
 }
 
 #[cfg(test)]
 mod tests {
     use downburst_model::{Micros, SiteName};
-    use downburst_probe::{Sent, Step};
+    use downburst_probe::{Control, Sent, SentByTcp, Step};
 
     use super::*;
-    use crate::path_probes::ProbeStepLine;
+    use crate::path_probes::{ProbeStepLine, ProbeTransport};
 
     fn line(kind: PathProbeKind) -> PathProbeLine {
         PathProbeLine {
@@ -174,12 +181,16 @@ mod tests {
             packet_bytes: 954,
             steps: vec![ProbeStepLine { rate_bps: 8_000_000, duration_ms: 1_000 }],
             seconds: true,
+            transport: ProbeTransport::Tcp,
+            congestion: None,
+            rate_bps: 9,
+            trials: Vec::new(),
         }
     }
 
     fn result() -> StepResult {
         let delay = Some(Delays { min: 1_020, median: 1_030, p99: 1_040, max: 1_050 });
-        let excess = vec![Excess { at_us: 5, lost: 1, excess_us: 3, recovery_us: None }];
+        let excess = vec![Excess { at_us: 5, lost: 1, excess_us: 3, ..Excess::default() }];
         let figures = Figures {
             sent: 1_001,
             received: 1_000,
@@ -191,7 +202,8 @@ mod tests {
             ..Figures::default()
         };
         let step = Step { rate_bps: 8_000_000, duration: Micros::from_secs(1) };
-        StepResult { step, sent: Sent { packets: 1_001, elapsed_us: 1_000_000, lag_us: 70 }, figures }
+        let tcp = Some(SentByTcp { control: Control::parse("bbr"), retransmits: Some(2) });
+        StepResult { step, sent: Sent { packets: 1_001, elapsed_us: 1_000_000, lag_us: 70, tcp }, figures }
     }
 
     fn clock(direction: Direction) -> ClockOf {
@@ -202,7 +214,17 @@ mod tests {
     fn ended(kind: PathProbeKind, outcome: Outcome, knee: Option<Knee>) -> ProbeEndedLine {
         let (line, results) = (line(kind), [result()]);
         let clock = clock(Direction::Out);
-        Conclusion { line: &line, outcome, results: &results, knee, frame_bytes: 1_000, clock }.line()
+        let trials = [];
+        Conclusion {
+            line: &line,
+            outcome,
+            results: &results,
+            trials: &trials,
+            knee,
+            frame_bytes: 1_000,
+            clock,
+        }
+        .line()
     }
 
     #[test]
@@ -212,6 +234,10 @@ mod tests {
         assert_eq!((step.rate_bps, step.sent_bps, step.received_bps), (8_000_000, 8_000_000, 7_992_000));
         assert_eq!(step.delay_us, Some(DelayLine { min: 20, median: 30, p99: 40, max: 50 }));
         assert_eq!((ended.outcome, ended.sender_lag_us, ended.losses), ("done", 70, 1));
+        assert_eq!(
+            (ended.congestion.as_deref(), ended.retransmits, ended.trials),
+            (Some("bbr"), Some(2), None)
+        );
         assert_eq!(
             (ended.excess.map(|it| it.len()), ended.knee_reason, ended.delay_bound_us),
             (Some(1), None, Some(9))
@@ -237,5 +263,27 @@ mod tests {
         assert_eq!((stopped.outcome, stopped.reason.as_deref()), ("stopped", Some("late")));
         assert!(stopped.knee_bps.is_none() && stopped.knee_reason.is_some());
         assert_eq!(ended(PathProbeKind::Cbr, Outcome::Failed("gone".to_owned()), None).outcome, "failed");
+    }
+
+    #[test]
+    fn stacks_have_trials_and_neither_steps_nor_excess() {
+        let line = line(PathProbeKind::Stacks);
+        assert_eq!((line.most_bps(), line.tcp().unwrap().trials), (9, true));
+        let trial =
+            crate::path_probes::TrialLine { flows: Vec::new(), reverse: Vec::new(), duration_ms: 500 };
+        let trials = [trial.refused("none".to_owned())];
+        let clock = clock(Direction::Out);
+        let outcome = Outcome::Done;
+        let conclusion = Conclusion {
+            line: &line,
+            outcome,
+            results: &[],
+            trials: &trials,
+            knee: None,
+            frame_bytes: 9,
+            clock,
+        };
+        let ended = conclusion.line();
+        assert_eq!((ended.trials.as_deref(), ended.excess), (Some(&trials[..]), None));
     }
 }

@@ -1,9 +1,10 @@
 //! The lines of probes of paths.
 use downburst_model::{Micros, SiteName};
-use downburst_probe::{SHORTEST_STEP, Step, check_packet, check_sweep, frame_bytes};
-use downburst_session::LONGEST_PROBE_STEP;
+use downburst_probe::{Control, SHORTEST_STEP, Step, check_packet, check_record, check_sweep, frame_bytes};
+use downburst_session::{LONGEST_PROBE_STEP, ProbeTcp};
 use serde::{Deserialize, Serialize};
 
+use super::stacks::{TrialEndedLine, TrialLine, check_control, check_trials};
 use crate::circuits::Direction;
 
 /// A probe of the path between this node and a site. Rates are bits per second of Ethernet frames.
@@ -17,11 +18,24 @@ pub struct PathProbeLine {
     pub kind: PathProbeKind,
     /// From this node to the site, or from there.
     pub direction: Direction,
-    /// The UDP payload of each packet.
+    /// The UDP payload of each packet, or the bytes of each record over TCP.
     #[serde(default = "default_packet_bytes")]
     pub packet_bytes: u64,
-    /// The steps, in their order.
+    /// The steps, in their order; none of `stacks`.
+    #[serde(default)]
     pub steps: Vec<ProbeStepLine>,
+    /// By UDP or TCP; `stacks` are always by TCP.
+    #[serde(default)]
+    pub transport: ProbeTransport,
+    /// The congestion control of a probe over TCP; `None`: the default of the sender's kernel.
+    #[serde(default)]
+    pub congestion: Option<String>,
+    /// The limit of all flows of one direction of `stacks`.
+    #[serde(default)]
+    pub rate_bps: u64,
+    /// The trials of `stacks`, in their order.
+    #[serde(default)]
+    pub trials: Vec<TrialLine>,
     /// Whether each second is reported.
     #[serde(default)]
     pub seconds: bool,
@@ -37,6 +51,19 @@ pub enum PathProbeKind {
     Cbr,
     /// One constant rate for hours or days.
     Soak,
+    /// Greedy TCP flows beside each other.
+    Stacks,
+}
+
+/// The protocol of a probe's packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProbeTransport {
+    /// Datagrams.
+    #[default]
+    Udp,
+    /// Records within a connection.
+    Tcp,
 }
 
 /// An asked step.
@@ -55,13 +82,15 @@ impl PathProbeLine {
     /// A name, a size or a step is out of its bounds.
     pub fn check(&self) -> Result<(), String> {
         self.check_name()?;
-        check_packet(self.packet_bytes)?;
-        if let Some(step) = self.steps.iter().find(|step| !(1..=RATE_BPS_MAX).contains(&step.rate_bps)) {
-            return Err(format!("`rate_bps` of a step is {}; it is 1 to {RATE_BPS_MAX}", step.rate_bps));
+        if self.kind == PathProbeKind::Stacks {
+            check_rate("`rate_bps`", self.rate_bps)?;
+            return check_trials(&self.trials);
         }
+        self.check_transport()?;
+        self.steps.iter().try_for_each(|step| check_rate("`rate_bps` of a step", step.rate_bps))?;
         match self.kind {
             PathProbeKind::Knee => check_sweep(&self.asked(), self.packet_bytes),
-            PathProbeKind::Cbr | PathProbeKind::Soak => self.check_only_step(),
+            PathProbeKind::Cbr | PathProbeKind::Soak | PathProbeKind::Stacks => self.check_only_step(),
         }
     }
 
@@ -76,7 +105,33 @@ impl PathProbeLine {
 
     /// The highest asked rate.
     pub fn most_bps(&self) -> u64 {
-        self.steps.iter().map(|step| step.rate_bps).max().unwrap_or(0)
+        match self.kind {
+            PathProbeKind::Stacks => self.rate_bps,
+            _ => self.steps.iter().map(|step| step.rate_bps).max().unwrap_or(0),
+        }
+    }
+
+    /// Whether its packets go by TCP; with the asked congestion control of its records.
+    pub fn tcp(&self) -> Option<ProbeTcp> {
+        let trials = self.kind == PathProbeKind::Stacks;
+        let control = self.congestion.as_deref().and_then(Control::parse).filter(|_| !trials);
+        (trials || self.transport == ProbeTransport::Tcp).then_some(ProbeTcp { trials, control })
+    }
+
+    fn check_transport(&self) -> Result<(), String> {
+        match (self.transport, self.kind) {
+            (ProbeTransport::Tcp, PathProbeKind::Knee) => {
+                Err("a sweep is by UDP: TCP finds its own rate; use `cbr`, `soak` or `stacks`".to_owned())
+            }
+            (ProbeTransport::Tcp, _) => {
+                self.congestion.iter().try_for_each(|name| check_control(name))?;
+                check_record(self.packet_bytes)
+            }
+            (ProbeTransport::Udp, _) if self.congestion.is_some() => {
+                Err("`congestion` is of a probe over TCP; add \"transport\": \"tcp\"".to_owned())
+            }
+            (ProbeTransport::Udp, _) => check_packet(self.packet_bytes),
+        }
     }
 
     fn check_name(&self) -> Result<(), String> {
@@ -103,6 +158,13 @@ impl PathProbeLine {
         let (shortest_ms, longest_ms) = (SHORTEST_STEP.0 / 1_000, LONGEST_PROBE_STEP.0 / 1_000);
         Err(format!("`duration_ms` is {}; it is {shortest_ms} to {longest_ms}", step.duration.0 / 1_000))
     }
+}
+
+fn check_rate(field: &str, rate_bps: u64) -> Result<(), String> {
+    if (1..=RATE_BPS_MAX).contains(&rate_bps) {
+        return Ok(());
+    }
+    Err(format!("{field} is {rate_bps}; it is 1 to {RATE_BPS_MAX}"))
 }
 
 /// One second of a probe.
@@ -149,9 +211,15 @@ pub struct ProbeEndedLine {
     pub knee_bps: Option<u64>,
     /// One sentence, if it is not known or a lower limit.
     pub knee_reason: Option<String>,
-    /// The runs of lost packets.
+    /// The runs of lost packets; by TCP, those of records that came late.
     pub losses: u64,
-    /// The delay after each of the first losses; `None` of a sweep.
+    /// The congestion control that the sender's kernel used; `None` by UDP, and of `stacks`.
+    pub congestion: Option<String>,
+    /// The segments that the sender's kernel repeated; `None` by UDP, and of `stacks`.
+    pub retransmits: Option<u64>,
+    /// The trials that were run; `None` of other kinds.
+    pub trials: Option<Vec<TrialEndedLine>>,
+    /// The delay after each of the first losses; `None` of a sweep and of `stacks`.
     pub excess: Option<Vec<ExcessLine>>,
     /// The greatest error of the delays.
     pub delay_bound_us: Option<u64>,
@@ -181,6 +249,12 @@ pub struct ExcessLine {
     pub excess_us: u64,
     /// The time until it was below 1 ms; `None`: it has not returned.
     pub recovery_us: Option<u64>,
+    /// The highest rate of arrivals after the largest excess; `None` by UDP.
+    pub peak_bps: Option<u64>,
+    /// The frames that waited at the largest excess; `None` by UDP.
+    pub backlog_bytes: Option<u64>,
+    /// The recovery time by the formula; `None` by UDP, and where the peak does not exceed the rate.
+    pub predicted_us: Option<u64>,
 }
 
 const fn default_packet_bytes() -> u64 {
@@ -236,5 +310,43 @@ mod tests {
         assert!(checked("cbr", slow).unwrap_err().contains("less than one packet"));
         let day = |line: &mut Value| line["steps"][0]["duration_ms"] = json!(86_400_000);
         assert_eq!((checked("soak", day), checked("knee", day).is_err()), (Ok(()), true));
+    }
+
+    #[test]
+    fn only_a_constant_rate_goes_by_tcp_with_a_congestion_control() {
+        let tcp = |line: &mut Value| line["transport"] = json!("tcp");
+        let bbr = |line: &mut Value| {
+            tcp(line);
+            line["congestion"] = json!("bbr");
+        };
+        assert_eq!((checked("cbr", tcp), checked("soak", bbr)), (Ok(()), Ok(())));
+        assert!(checked("knee", tcp).unwrap_err().contains("by UDP"));
+        assert!(checked("cbr", |line| line["congestion"] = json!("bbr")).unwrap_err().contains("over TCP"));
+        let unknown = |line: &mut Value| {
+            tcp(line);
+            line["congestion"] = json!("B");
+        };
+        assert!(checked("cbr", unknown).unwrap_err().contains("names no congestion control"));
+        let large = |line: &mut Value| {
+            tcp(line);
+            line["packet_bytes"] = json!(1_449);
+        };
+        assert!(checked("cbr", large).unwrap_err().contains("a record"));
+    }
+
+    #[test]
+    fn stacks_have_trials_and_a_limit_but_no_steps() {
+        let stacks = |change: fn(&mut Value)| {
+            checked("stacks", |line| {
+                line["steps"].take();
+                line.as_object_mut().unwrap().remove("steps");
+                line["rate_bps"] = json!(1_000_000);
+                line["trials"] = json!([{"flows": ["cubic", "bbr"], "reverse": [], "duration_ms": 500}]);
+                change(line);
+            })
+        };
+        assert_eq!(stacks(|_| {}), Ok(()));
+        assert!(stacks(|line| line["rate_bps"] = json!(0)).unwrap_err().contains("`rate_bps`"));
+        assert!(stacks(|line| line["trials"] = json!([])).unwrap_err().contains("`trials`"));
     }
 }

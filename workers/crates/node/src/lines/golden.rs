@@ -2,7 +2,9 @@
 //! and its events are exactly those of the file. The agent's half is `tests/unit/worker/test_lines_of_both_sides.py`.
 use std::collections::BTreeSet;
 
-use downburst_hub::path_probes::{DelayLine, ExcessLine, ProbeEndedLine, ProbeSecondLine, StepLine};
+use downburst_hub::path_probes::{
+    DelayLine, ExcessLine, FlowLine, ProbeEndedLine, ProbeSecondLine, RoundTripLine, StepLine, TrialEndedLine,
+};
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
 use serde_json::{Value, json};
 
@@ -178,9 +180,42 @@ fn probe_ended() -> Event {
         knee_bps: Some(2),
         knee_reason: Some(text("it may carry more")),
         losses: 3,
-        excess: Some(vec![ExcessLine { at_us: 1, lost: 2, excess_us: 3, recovery_us: Some(4) }]),
+        congestion: Some(text("bbr")),
+        retransmits: Some(4),
+        trials: Some(vec![trial()]),
+        excess: Some(vec![excess()]),
         delay_bound_us: Some(5),
     }))
+}
+
+fn excess() -> ExcessLine {
+    ExcessLine {
+        at_us: 1,
+        lost: 2,
+        excess_us: 3,
+        recovery_us: Some(4),
+        peak_bps: Some(5),
+        backlog_bytes: Some(6),
+        predicted_us: Some(7),
+    }
+}
+
+fn trial() -> TrialEndedLine {
+    let round_trip_us = RoundTripLine { min: Some(3), mean: Some(4) };
+    let flow = FlowLine {
+        congestion: text("bbr"),
+        reverse: true,
+        goodput_bps: 1,
+        retransmits: Some(2),
+        round_trip_us,
+    };
+    TrialEndedLine {
+        duration_ms: 1,
+        reason: Some(text("why")),
+        fairness: Some(0.5),
+        limited: true,
+        flows: vec![flow],
+    }
 }
 
 fn delays() -> DelayLine {

@@ -1,15 +1,16 @@
 //! The socket of a probe, and the thread that reads it.
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use downburst_model::Micros;
-use downburst_probe::{Figures, Key, Packet, PacketKind, Receiver, Step, frame_bytes};
+use downburst_probe::{Due, Key, Packet, PacketKind, Receiver, Schedule, Sent, Step, frame_bytes};
 use tokio::sync::watch;
 
-use super::Sending;
+use super::counter::Rest;
+use super::{Counter, PATIENCE, Sending, is_quiet};
 use crate::clock::Clock;
 use crate::udp::{connected, probe_socket};
 
@@ -21,13 +22,12 @@ pub(crate) struct Port {
     heard: watch::Receiver<bool>,
 }
 
-pub(super) struct Shared {
-    pub(super) socket: UdpSocket,
-    pub(super) key: Key,
-    pub(super) clock: Clock,
+struct Shared {
+    socket: UdpSocket,
+    key: Key,
+    clock: Clock,
     is_over: AtomicBool,
-    /// The step that is counted.
-    counted: Mutex<Option<(u16, Receiver)>>,
+    counter: Counter,
 }
 
 /// The other end.
@@ -64,11 +64,11 @@ impl Port {
         clock: Clock,
     ) -> io::Result<Self> {
         socket.set_nonblocking(false)?;
-        socket.set_read_timeout(Some(READ_PATIENCE))?;
-        socket.set_write_timeout(Some(READ_PATIENCE))?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_write_timeout(Some(PATIENCE))?;
         let frame_bytes = frame_bytes(packet_bytes.into(), is_ipv6);
-        let counted = Mutex::default();
-        let shared = Arc::new(Shared { socket, key, clock, is_over: AtomicBool::new(false), counted });
+        let counter = Counter::new(clock, REST);
+        let shared = Arc::new(Shared { socket, key, clock, is_over: AtomicBool::new(false), counter });
         let (hear, heard) = watch::channel(false);
         let reading = Arc::clone(&shared);
         std::thread::Builder::new().name("probe".to_owned()).spawn(move || reading.read(&far, &hear))?;
@@ -94,44 +94,22 @@ impl Port {
     /// Counts this step from now on.
     pub(crate) fn count(&self, number: u16, step: Step) {
         let most_packets = step.packets(self.frame_bytes).saturating_add(2);
-        *self.shared.counted() = Some((number, Receiver::new(self.frame_bytes, most_packets)));
+        self.shared.counter.begin(number, Receiver::new(self.frame_bytes, most_packets));
     }
 
-    /// The arrivals of the last second of the step.
-    pub(crate) fn second(&self) -> Figures {
-        let mut counted = self.shared.counted();
-        counted.as_mut().map(|(_, receiver)| receiver.second()).unwrap_or_default()
-    }
-
-    /// The packets that arrived, and the last arrival.
-    pub(crate) fn arrived(&self) -> (u64, Option<Micros>) {
-        let counted = self.shared.counted();
-        counted.as_ref().map_or((0, None), |(_, receiver)| (receiver.received(), receiver.last_arrival()))
-    }
-
-    /// Waits until no more arrives of a step of `sent` packets; counts no longer.
-    pub(crate) async fn settle(&self, sent: u64) {
-        let begin = self.shared.clock.monotonic();
-        loop {
-            let now = self.shared.clock.monotonic();
-            let (received, last) = self.arrived();
-            let quiet_since = last.unwrap_or(begin).max(begin);
-            if received >= sent || now.since(quiet_since) >= REST || now.since(begin) >= LONGEST_REST {
-                return;
-            }
-            tokio::time::sleep(LOOK_INTERVAL).await;
-        }
-    }
-
-    /// The arrivals of the step, of which the sender sent so many; it is counted no longer.
-    pub(crate) fn finish(&self, sent: u64) -> Figures {
-        let counted = self.shared.counted().take();
-        counted.map(|(_, receiver)| receiver.finish(sent)).unwrap_or_default()
+    /// The count of the step.
+    pub(crate) fn counter(&self) -> &Counter {
+        &self.shared.counter
     }
 
     /// Sends a step from a thread of its own.
     pub(crate) fn send(&self, number: u16, step: Step) -> io::Result<Sending> {
-        Sending::start(Arc::clone(&self.shared), number, step, self.packet_bytes, self.frame_bytes)
+        let (shared, packet_bytes) = (Arc::clone(&self.shared), self.packet_bytes);
+        let frame_bytes = self.frame_bytes;
+        Sending::start(move |holds| {
+            let schedule = Schedule::begin(shared.clock.monotonic(), step, frame_bytes);
+            shared.send(schedule, number, packet_bytes, holds)
+        })
     }
 }
 
@@ -142,12 +120,8 @@ impl Drop for Port {
 }
 
 impl Shared {
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
-    }
-
-    fn counted(&self) -> MutexGuard<'_, Option<(u16, Receiver)>> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read(&self, far: &Far, hear: &watch::Sender<bool>) {
@@ -176,14 +150,7 @@ impl Shared {
                 hear.send_replace(self.socket.connect(from).is_ok());
             }
             (PacketKind::Hello, _) => {}
-            (PacketKind::Load, _) => {
-                let now = self.clock.now();
-                if let Some((step, receiver)) = self.counted().as_mut()
-                    && *step == packet.step
-                {
-                    receiver.took(now, &packet);
-                }
-            }
+            (PacketKind::Load, _) => self.counter.took(self.clock.now(), &packet),
         }
     }
 
@@ -194,26 +161,53 @@ impl Shared {
         // The next one follows.
         let _ = self.socket.send(&datagram);
     }
+
+    fn send(&self, mut schedule: Schedule, step: u16, packet_bytes: u16, holds: &AtomicBool) -> Sent {
+        let mut datagram = vec![0; packet_bytes.into()];
+        while !self.is_over() && !holds.load(Ordering::Relaxed) {
+            let now = self.clock.monotonic();
+            match schedule.look(now) {
+                Due::Send(number) => {
+                    let packet = Packet { kind: PacketKind::Load, step, number, sent: self.clock.wall() };
+                    packet.write(&self.key, &mut datagram);
+                    self.put(&datagram, &mut schedule);
+                }
+                Due::At(due) => {
+                    std::thread::sleep(Duration::from_micros(due.since(now).0).min(PATIENCE));
+                }
+                Due::Over => break,
+            }
+        }
+        schedule.sent()
+    }
+
+    /// A packet for which the host has no room is sent later: the rate then falls short, which the result shows.
+    fn put(&self, datagram: &[u8], schedule: &mut Schedule) {
+        match self.socket.send(datagram) {
+            Ok(_) => {}
+            // The far host answered an earlier packet; this one was not sent.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => schedule.not_sent(),
+            Err(_) => {
+                schedule.not_sent();
+                std::thread::sleep(NO_ROOM_PAUSE);
+            }
+        }
+    }
 }
 
-fn is_quiet(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
-}
-
-/// The thread looks at least so often whether the probe is over.
-const READ_PATIENCE: Duration = Duration::from_millis(50);
+const NO_ROOM_PAUSE: Duration = Duration::from_micros(200);
 const REFUSED_PAUSE: Duration = Duration::from_millis(5);
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// The way through a firewall or an address translator stays open.
 const HELLO_INTERVAL: Micros = Micros::from_millis(250);
 /// Packets that are longer in flight behind the last one count as lost.
-const REST: Micros = Micros::from_millis(300);
-const LONGEST_REST: Micros = Micros::from_secs(2);
+const REST: Rest = Rest { quiet: Micros::from_millis(300), longest: Micros::from_secs(2) };
 const HELLO_BYTES: usize = 64;
 const LARGEST_BYTES: usize = 2_048;
 
 #[cfg(test)]
 mod tests {
+    use downburst_probe::Figures;
+
     use super::*;
 
     const KEY: Key = Key([3; 32]);
@@ -233,9 +227,9 @@ mod tests {
         to.count(4, STEP);
         let mut sending = from.send(4, STEP).unwrap();
         let sent = sending.ended().await;
-        to.settle(sent.packets).await;
+        to.counter().settle(sent.packets).await;
         assert!(sent.packets > 0);
-        to.finish(sent.packets)
+        to.counter().finish(sent.packets)
     }
 
     #[tokio::test]
@@ -245,7 +239,7 @@ mod tests {
         for (from, to) in [(&node, &site), (&site, &node)] {
             let figures = carried(from, to).await;
             assert_eq!((figures.received, figures.lost), (figures.sent, 0));
-            assert_eq!(to.arrived(), (0, None), "it is counted no longer");
+            assert_eq!(to.counter().arrived(), (0, None), "it is counted no longer");
         }
     }
 
@@ -261,7 +255,10 @@ mod tests {
         node.hears().await;
         node.count(5, STEP);
         let sent = site.send(4, STEP).unwrap().ended().await;
-        node.settle(sent.packets).await;
-        assert_eq!((node.second().received, node.finish(sent.packets).lost), (0, sent.packets));
+        node.counter().settle(sent.packets).await;
+        assert_eq!(
+            (node.counter().second().received, node.counter().finish(sent.packets).lost),
+            (0, sent.packets)
+        );
     }
 }

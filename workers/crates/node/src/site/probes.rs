@@ -1,17 +1,22 @@
 //! Probes of the path at a site, as ordered by its hub: one at a time, towards the hub's own node, within the limit
 //! that the site's administrator set.
+mod trials;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::Micros;
 use downburst_probe::{Figures, Step};
-use downburst_session::{PathProbe, PathProbed, ProbeOpen, ProbeOrder, ProbeSaid, ProbeStep};
+use downburst_session::{
+    PathProbe, PathProbed, ProbeOpen, ProbeOrder, ProbeSaid, ProbeStep, ProbeTcp, ProbeTrial,
+};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
-use crate::probing::Port;
+use crate::probing::{Port, Stream, Way};
+use trials::{End, Trials};
 
 /// The probes of a connection.
 pub(super) struct Probes {
@@ -26,13 +31,19 @@ pub(super) struct Probes {
 struct Running {
     run: u32,
     open: ProbeOpen,
-    port: Arc<Port>,
+    carrier: Carrier,
     /// Ends the count of the present step.
     sent: Option<oneshot::Sender<u64>>,
     /// Ends the sending of the present step.
     hold: Arc<Notify>,
     work: JoinSet<()>,
     say: mpsc::UnboundedSender<PathProbed>,
+}
+
+/// The site's end of a probe.
+enum Carrier {
+    Steps(Arc<Way>),
+    Trials(Trials),
 }
 
 impl Probes {
@@ -54,10 +65,11 @@ impl Probes {
         match order {
             ProbeOrder::Open(open) => {
                 self.running = None;
+                let tcp = open.tcp.map(|_| true);
                 let said = match self.open(run, open, node) {
                     Ok(running) => {
                         self.running = Some(running);
-                        ProbeSaid::Ready { step: None }
+                        ProbeSaid::Ready { step: None, tcp }
                     }
                     Err(sentence) => ProbeSaid::Refused(sentence),
                 };
@@ -83,10 +95,28 @@ impl Probes {
         let node =
             node.ok_or("the site's session comes by a relay, and its packets would not take that path")?;
         let node = SocketAddr::new(node.ip(), open.port);
-        let port = Port::towards(node, open.key, open.packet_bytes, self.clock)
-            .map_err(|error| format!("the site can't open UDP to port {} of its hub: {error}", open.port))?;
-        let (port, work, say) = (Arc::new(port), JoinSet::new(), self.say.clone());
-        Ok(Running { run, open, port, sent: None, hold: Arc::new(Notify::new()), work, say })
+        let carrier = self.carrier(run, &open, node)?;
+        let (work, say) = (JoinSet::new(), self.say.clone());
+        Ok(Running { run, open, carrier, sent: None, hold: Arc::new(Notify::new()), work, say })
+    }
+
+    fn carrier(&self, run: u32, open: &ProbeOpen, node: SocketAddr) -> Result<Carrier, String> {
+        let ProbeOpen { key, packet_bytes, .. } = *open;
+        let way = match open.tcp {
+            None => Port::towards(node, key, packet_bytes, self.clock).map(Way::Udp).map_err(|error| {
+                format!("the site can't open UDP to port {} of its hub: {error}", open.port)
+            })?,
+            Some(ProbeTcp { trials: true, .. }) => {
+                let (clock, say) = (self.clock, self.say.clone());
+                return Ok(Carrier::Trials(Trials::new(End { run, node, key, clock, say })));
+            }
+            Some(ProbeTcp { control, .. }) => {
+                let own = control.filter(|_| !open.out);
+                let stream = Stream::towards(node, key, own, packet_bytes, self.clock);
+                Way::Tcp(stream.map_err(|sentence| format!("{sentence} at the site"))?)
+            }
+        };
+        Ok(Carrier::Steps(Arc::new(way)))
     }
 
     fn check(&self, open: &ProbeOpen) -> Result<(), String> {
@@ -117,29 +147,47 @@ impl Running {
                 }
             }
             ProbeOrder::Hold => self.hold.notify_one(),
+            ProbeOrder::Trial(trial) => self.prepare(trial),
+            ProbeOrder::Begin { trial } => {
+                if let Carrier::Trials(trials) = &mut self.carrier {
+                    trials.begin(trial);
+                }
+            }
             ProbeOrder::Open(_) | ProbeOrder::Close => {}
         }
     }
 
-    fn begin(&mut self, ProbeStep { step: number, rate_bps, duration_ms }: ProbeStep) {
-        self.work.abort_all();
-        let step = Step { rate_bps, duration: Micros::from_millis(duration_ms) };
-        if self.open.out {
-            self.port.count(number, step);
-            self.answer(ProbeSaid::Ready { step: Some(number) });
-            let (sent, all_sent) = oneshot::channel();
-            self.sent = Some(sent);
-            let (run, say) = (self.run, self.say.clone());
-            let counting = Counting { port: Arc::clone(&self.port), run, step: number, say };
-            self.work.spawn(counting.until(all_sent));
-        } else {
-            self.send(number, step);
+    fn prepare(&mut self, trial: ProbeTrial) {
+        if trial.rate_bps > self.open.most_bps {
+            let sentence = "a trial exceeds the rate that the probe was opened for";
+            return self.answer(ProbeSaid::Refused(sentence.to_owned()));
+        }
+        if let Carrier::Trials(trials) = &mut self.carrier {
+            trials.prepare(trial);
         }
     }
 
-    fn send(&mut self, number: u16, step: Step) {
+    fn begin(&mut self, ProbeStep { step: number, rate_bps, duration_ms }: ProbeStep) {
+        let Carrier::Steps(way) = &self.carrier else { return };
+        let way = Arc::clone(way);
+        self.work.abort_all();
+        let step = Step { rate_bps, duration: Micros::from_millis(duration_ms) };
+        if self.open.out {
+            way.count(number, step);
+            self.answer(ProbeSaid::Ready { step: Some(number), tcp: None });
+            let (sent, all_sent) = oneshot::channel();
+            self.sent = Some(sent);
+            let (run, say) = (self.run, self.say.clone());
+            let counting = Counting { way, run, step: number, say };
+            self.work.spawn(counting.until(all_sent));
+        } else {
+            self.send(&way, number, step);
+        }
+    }
+
+    fn send(&mut self, way: &Way, number: u16, step: Step) {
         self.hold = Arc::new(Notify::new());
-        let mut sending = match self.port.send(number, step) {
+        let mut sending = match way.send(number, step) {
             Ok(sending) => sending,
             Err(error) => return self.answer(ProbeSaid::Refused(format!("the site can't send: {error}"))),
         };
@@ -163,7 +211,7 @@ impl Running {
 
 /// A step that the site counts.
 struct Counting {
-    port: Arc<Port>,
+    way: Arc<Way>,
     run: u32,
     step: u16,
     say: mpsc::UnboundedSender<PathProbed>,
@@ -177,17 +225,17 @@ impl Counting {
         let sent = loop {
             tokio::select! {
                 sent = &mut all_sent => break sent,
-                _ = tick.tick() => self.say_second(second, self.port.second()),
+                _ = tick.tick() => self.say_second(second, self.way.counter().second()),
             }
             second += 1;
         };
         let Ok(sent) = sent else { return };
-        self.port.settle(sent).await;
-        let rest = self.port.second();
+        self.way.counter().settle(sent).await;
+        let rest = self.way.counter().second();
         if rest.sent > 0 || rest.received > 0 {
             self.say_second(second, rest);
         }
-        let figures = self.port.finish(sent);
+        let figures = self.way.counter().finish(sent);
         self.answer(ProbeSaid::Arrived { step: self.step, figures });
     }
 
@@ -206,9 +254,10 @@ const SECOND: Duration = Duration::from_secs(1);
 mod tests {
     use std::net::IpAddr;
 
-    use downburst_probe::Key;
+    use downburst_probe::{Control, Flow, Key};
 
     use super::*;
+    use crate::probing::{Far, Flows, Gathering};
 
     const KEY: Key = Key([5; 32]);
     const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -220,7 +269,7 @@ mod tests {
         let node = Port::listen(HOME, HOME, KEY, 200, clock).unwrap();
         let mut site = Probes::new(most_bps, clock);
         let port = node.number().unwrap();
-        let open = ProbeOpen { key: KEY, port, out, packet_bytes: 200, most_bps: 2_000_000 };
+        let open = ProbeOpen { key: KEY, port, out, packet_bytes: 200, most_bps: 2_000_000, tcp: None };
         site.order(PathProbe { run: 7, order: ProbeOrder::Open(open) }, Some("127.0.0.1:1"));
         (node, site)
     }
@@ -239,10 +288,10 @@ mod tests {
     #[tokio::test]
     async fn a_site_counts_what_the_node_sends() {
         let (node, mut site) = opened(None, true);
-        assert_eq!(site.said().await.said, ProbeSaid::Ready { step: None });
+        assert_eq!(site.said().await.said, ProbeSaid::Ready { step: None, tcp: None });
         node.hears().await;
         order(&mut site, ProbeOrder::Step(STEP));
-        assert_eq!(site.said().await.said, ProbeSaid::Ready { step: Some(2) });
+        assert_eq!(site.said().await.said, ProbeSaid::Ready { step: Some(2), tcp: None });
         let step = Step { rate_bps: STEP.rate_bps, duration: Micros::from_millis(STEP.duration_ms) };
         let sent = node.send(2, step).unwrap().ended().await;
         order(&mut site, ProbeOrder::Sent { step: 2, packets: sent.packets });
@@ -257,18 +306,18 @@ mod tests {
     #[tokio::test]
     async fn a_site_sends_a_step_until_the_node_has_it_hold() {
         let (node, mut site) = opened(Some(2_000_000), false);
-        assert_eq!(site.said().await.said, ProbeSaid::Ready { step: None });
+        assert_eq!(site.said().await.said, ProbeSaid::Ready { step: None, tcp: None });
         node.hears().await;
         let long = ProbeStep { duration_ms: 600_000, ..STEP };
         node.count(2, Step { rate_bps: long.rate_bps, duration: Micros::from_millis(long.duration_ms) });
         order(&mut site, ProbeOrder::Step(long));
-        while node.arrived().0 == 0 {
+        while node.counter().arrived().0 == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         order(&mut site, ProbeOrder::Hold);
         let ProbeSaid::Sent { step: 2, sent } = site.said().await.said else { panic!("it sent") };
-        node.settle(sent.packets).await;
-        assert_eq!(node.finish(sent.packets).lost, 0);
+        node.counter().settle(sent.packets).await;
+        assert_eq!(node.counter().finish(sent.packets).lost, 0);
     }
 
     #[tokio::test]
@@ -284,7 +333,7 @@ mod tests {
     #[tokio::test]
     async fn a_session_by_a_relay_is_no_path_of_packets() {
         let mut site = Probes::new(None, Clock::start(0));
-        let open = ProbeOpen { key: KEY, port: 9, out: true, packet_bytes: 200, most_bps: 1 };
+        let open = ProbeOpen { key: KEY, port: 9, out: true, packet_bytes: 200, most_bps: 1, tcp: None };
         site.order(PathProbe { run: 7, order: ProbeOrder::Open(open) }, None);
         assert!(refusal(&mut site).await.contains("by a relay"));
     }
@@ -296,5 +345,82 @@ mod tests {
         order(&mut site, ProbeOrder::Close);
         order(&mut site, ProbeOrder::Step(STEP));
         assert!(site.running.is_none() && site.said.try_recv().is_err());
+    }
+
+    /// A node's port for a probe over TCP, and a site that was ordered to connect to it.
+    fn opened_tcp(control: &str, out: bool) -> (Stream, Probes) {
+        let (clock, control) = (Clock::start(0), Control::parse(control));
+        let node = Stream::listen(Far { at: HOME, site: HOME, key: KEY }, None, 200, clock).unwrap();
+        let mut site = Probes::new(None, clock);
+        let tcp = Some(ProbeTcp { trials: false, control });
+        let open =
+            ProbeOpen { key: KEY, port: node.number(), out, packet_bytes: 200, most_bps: 2_000_000, tcp };
+        order(&mut site, ProbeOrder::Open(open));
+        (node, site)
+    }
+
+    #[tokio::test]
+    async fn a_site_counts_and_sends_records_over_its_own_connection() {
+        for out in [true, false] {
+            let (node, mut site) = opened_tcp("reno", out);
+            assert_eq!(site.said().await.said, ProbeSaid::Ready { step: None, tcp: Some(true) });
+            node.hears().await;
+            let step = Step { rate_bps: STEP.rate_bps, duration: Micros::from_millis(STEP.duration_ms) };
+            node.count(2, step);
+            order(&mut site, ProbeOrder::Step(STEP));
+            let sent = if out {
+                site.said().await;
+                let sent = node.send(2, step).unwrap().ended().await;
+                order(&mut site, ProbeOrder::Sent { step: 2, packets: sent.packets });
+                sent
+            } else {
+                let ProbeSaid::Sent { sent, .. } = site.said().await.said else { panic!("it sent") };
+                assert_eq!(sent.tcp.unwrap().control, Control::parse("reno"));
+                node.counter().settle(sent.packets).await;
+                assert_eq!(node.counter().finish(sent.packets).lost, 0);
+                continue;
+            };
+            loop {
+                if let ProbeSaid::Arrived { figures, .. } = site.said().await.said {
+                    assert_eq!((figures.received, figures.lost), (sent.packets, 0));
+                    break;
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_congestion_control_that_the_site_lacks_is_refused() {
+        let sentence = refusal(&mut opened_tcp("nonesuch", false).1).await;
+        assert!(sentence.contains("nonesuch is not available at the site"), "{sentence}");
+    }
+
+    #[tokio::test]
+    async fn a_trial_begins_once_both_ends_are_ready_and_stays_within_the_order() {
+        let clock = Clock::start(0);
+        let node = Gathering::listen(Far { at: HOME, site: HOME, key: KEY }).unwrap();
+        let mut site = Probes::new(None, clock);
+        let tcp = Some(ProbeTcp { trials: true, control: None });
+        let port = node.number();
+        let open = ProbeOpen { key: KEY, port, out: true, packet_bytes: 200, most_bps: 9_000_000, tcp };
+        order(&mut site, ProbeOrder::Open(open));
+        site.said().await;
+        let flow = |from_site| Flow { control: Control::parse("reno").unwrap(), from_site };
+        let flows = vec![flow(false), flow(true)];
+        let trial = ProbeTrial { trial: 1, rate_bps: 9_000_000, duration_ms: 500, flows };
+        node.expect(1, 2);
+        order(&mut site, ProbeOrder::Trial(trial.clone()));
+        assert_eq!(site.said().await.said, ProbeSaid::TrialReady { trial: 1, refusal: None });
+        let streams = node.all().await.into_iter().zip([true, false]).collect();
+        order(&mut site, ProbeOrder::Begin { trial: 1 });
+        let mut here = Flows::begin(streams, trial.rate_bps, Micros::from_millis(500), clock).unwrap();
+        let ProbeSaid::TrialEnded { trial: 1, flows } = site.said().await.said else { panic!("it ended") };
+        assert!(flows[0].received_bytes > 0 && here.ended().await[1].received_bytes > 0);
+        let unknown = Flow { control: Control::parse("nonesuch").unwrap(), from_site: true };
+        order(&mut site, ProbeOrder::Trial(ProbeTrial { trial: 2, flows: vec![unknown], ..trial.clone() }));
+        let ProbeSaid::TrialReady { trial: 2, refusal: Some(why) } = site.said().await.said else { panic!() };
+        assert!(why.contains("nonesuch is not available"), "{why}");
+        order(&mut site, ProbeOrder::Trial(ProbeTrial { rate_bps: 9_000_001, ..trial }));
+        assert!(refusal(&mut site).await.contains("exceeds"));
     }
 }

@@ -1,9 +1,11 @@
 //! The bounds of probes of a path.
 use downburst_model::bounds::OFFSET_MAX_US;
-use downburst_probe::{Figures, MOST_EXCESSES, check_packet};
+use downburst_probe::{
+    Figures, FlowFigures, LONGEST_TRIAL, MOST_EXCESSES, MOST_FLOWS, MOST_REVERSE_FLOWS, check_packet,
+};
 
 use super::number;
-use crate::{LONGEST_PROBE_STEP, PathProbe, PathProbed, ProbeOrder, ProbeSaid};
+use crate::{LONGEST_PROBE_STEP, PathProbe, PathProbed, ProbeOrder, ProbeSaid, ProbeTrial};
 
 /// Checks an order, before it becomes packets.
 pub(super) fn check_order(probe: &PathProbe) -> Result<(), String> {
@@ -24,26 +26,61 @@ pub(super) fn check_order(probe: &PathProbe) -> Result<(), String> {
             Ok(())
         }
         ProbeOrder::Sent { packets, .. } => number("packets", "a probe", *packets),
-        ProbeOrder::Hold | ProbeOrder::Close => Ok(()),
+        ProbeOrder::Trial(trial) => check_trial(trial),
+        ProbeOrder::Hold | ProbeOrder::Close | ProbeOrder::Begin { .. } => Ok(()),
     }
+}
+
+fn check_trial(trial: &ProbeTrial) -> Result<(), String> {
+    number("rate_bps", "a probe", trial.rate_bps)?;
+    let (longest_ms, took_ms) = (LONGEST_TRIAL.0 / 1_000, trial.duration_ms);
+    if took_ms > longest_ms {
+        return Err(format!("`duration_ms` of a trial is {took_ms}; the longest one takes {longest_ms} ms"));
+    }
+    check_flows(trial.flows.len())
+}
+
+fn check_flows(many: usize) -> Result<(), String> {
+    let most = MOST_FLOWS + MOST_REVERSE_FLOWS;
+    if many > most {
+        return Err(format!("`flows` of a trial has {many} entries; it has at most {most}"));
+    }
+    Ok(())
 }
 
 /// Checks an answer.
 pub(super) fn check_said(probed: &PathProbed) -> Result<(), String> {
     match &probed.said {
         // Texts are truncated where they are shown.
-        ProbeSaid::Ready { .. } | ProbeSaid::Refused(_) => Ok(()),
+        ProbeSaid::Ready { .. } | ProbeSaid::Refused(_) | ProbeSaid::TrialReady { .. } => Ok(()),
         ProbeSaid::Sent { sent, .. } => {
             number("packets", "a probe", sent.packets)?;
             number("elapsed_us", "a probe", sent.elapsed_us)?;
-            number("lag_us", "a probe", sent.lag_us)
+            number("lag_us", "a probe", sent.lag_us)?;
+            number("retransmits", "a probe", sent.tcp.and_then(|tcp| tcp.retransmits).unwrap_or(0))
         }
         ProbeSaid::Second { second, figures, .. } => {
             number("second", "a probe", *second)?;
             check_figures(figures)
         }
         ProbeSaid::Arrived { figures, .. } => check_figures(figures),
+        ProbeSaid::TrialEnded { flows, .. } => {
+            check_flows(flows.len())?;
+            flows.iter().try_for_each(check_flow)
+        }
     }
+}
+
+fn check_flow(flow: &FlowFigures) -> Result<(), String> {
+    let counts = [
+        ("received_bytes", flow.received_bytes),
+        ("elapsed_us", flow.elapsed_us),
+        ("retransmits", flow.retransmits.unwrap_or(0)),
+        ("least_round_trip_us", flow.least_round_trip_us.unwrap_or(0)),
+        ("mean_round_trip_us", flow.mean_round_trip_us.unwrap_or(0)),
+        ("held_us", flow.held_us),
+    ];
+    counts.into_iter().try_for_each(|(field, value)| number(field, "a flow of a probe", value))
 }
 
 fn check_figures(figures: &Figures) -> Result<(), String> {
@@ -67,8 +104,10 @@ fn check_figures(figures: &Figures) -> Result<(), String> {
         return Err(format!("`excess` of a probe has {many} entries; at most {MOST_EXCESSES} are kept"));
     }
     figures.excess.iter().try_for_each(|excess| {
-        let times = [excess.at_us, excess.lost, excess.excess_us, excess.recovery_us.unwrap_or(0)];
-        times.into_iter().try_for_each(|value| number("excess", "a probe", value))
+        let always = [excess.at_us, excess.lost, excess.excess_us];
+        let at_times = [excess.recovery_us, excess.peak_bps, excess.backlog_bytes, excess.predicted_us];
+        let mut values = always.into_iter().chain(at_times.into_iter().flatten());
+        values.try_for_each(|value| number("excess", "a probe", value))
     })
 }
 
@@ -82,7 +121,7 @@ fn check_delay(delay_us: i64) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use downburst_probe::{Delays, Excess, Key, Sent};
+    use downburst_probe::{Control, Delays, Excess, Flow, Key, Sent, SentByTcp};
 
     use super::*;
     use crate::{ProbeOpen, ProbeStep};
@@ -92,7 +131,14 @@ mod tests {
     }
 
     fn open(packet_bytes: u16, most_bps: u64) -> ProbeOrder {
-        ProbeOrder::Open(ProbeOpen { key: Key([1; 32]), port: 9, out: true, packet_bytes, most_bps })
+        ProbeOrder::Open(ProbeOpen {
+            key: Key([1; 32]),
+            port: 9,
+            out: true,
+            packet_bytes,
+            most_bps,
+            tcp: None,
+        })
     }
 
     fn step(rate_bps: u64, duration_ms: u64) -> ProbeOrder {
@@ -118,7 +164,7 @@ mod tests {
     #[test]
     fn figures_are_those_of_a_count_of_packets() {
         assert_eq!(arrived(|_| {}), Ok(()));
-        let changes: [fn(&mut Figures); 12] = [
+        let changes: [fn(&mut Figures); 13] = [
             |figures| figures.sent = u64::MAX,
             |figures| figures.received = u64::MAX,
             |figures| figures.lost = u64::MAX,
@@ -129,12 +175,9 @@ mod tests {
             |figures| figures.jitter_us = Some(u64::MAX),
             |figures| figures.losses = u64::MAX,
             |figures| figures.delay = Some(Delays { min: 0, median: 0, p99: 0, max: i64::MIN }),
-            |figures| {
-                figures.excess = vec![Excess { at_us: 0, lost: 1, excess_us: 0, recovery_us: None }; 101]
-            },
-            |figures| {
-                figures.excess = vec![Excess { at_us: u64::MAX, lost: 1, excess_us: 0, recovery_us: None }]
-            },
+            |figures| figures.excess = vec![Excess { lost: 1, ..Excess::default() }; 101],
+            |figures| figures.excess = vec![Excess { at_us: u64::MAX, ..Excess::default() }],
+            |figures| figures.excess = vec![Excess { predicted_us: Some(u64::MAX), ..Excess::default() }],
         ];
         for change in changes {
             assert!(arrived(change).is_err());
@@ -144,7 +187,7 @@ mod tests {
     #[test]
     fn a_sender_says_what_it_can_have_sent() {
         let said = |packets, elapsed_us, lag_us| {
-            let sent = Sent { packets, elapsed_us, lag_us };
+            let sent = Sent { packets, elapsed_us, lag_us, tcp: None };
             check_said(&PathProbed { run: 1, said: ProbeSaid::Sent { step: 0, sent } })
         };
         assert_eq!(said(1, 2, 3), Ok(()));
@@ -154,5 +197,38 @@ mod tests {
         let figures = Figures::default();
         let second = ProbeSaid::Second { step: 0, second: u64::MAX, figures };
         assert!(check_said(&PathProbed { run: 1, said: second }).is_err());
+    }
+    fn trial(rate_bps: u64, duration_ms: u64, flows: usize) -> ProbeOrder {
+        let flow = Flow { control: Control::parse("bbr").unwrap(), from_site: true };
+        ProbeOrder::Trial(ProbeTrial { trial: 0, rate_bps, duration_ms, flows: vec![flow; flows] })
+    }
+
+    #[test]
+    fn a_trial_has_few_flows_and_an_end() {
+        assert!([trial(1, 60_000, 6), ProbeOrder::Begin { trial: 9 }].map(order).iter().all(Result::is_ok));
+        assert!(order(trial(u64::MAX, 1, 1)).unwrap_err().contains("`rate_bps`"));
+        assert!(order(trial(1, 60_001, 1)).unwrap_err().contains("60000 ms"));
+        assert!(order(trial(1, 1, 7)).unwrap_err().contains("7 entries"));
+    }
+
+    #[test]
+    fn the_figures_of_flows_and_of_a_kernel_are_bounded() {
+        let ended =
+            |flows| check_said(&PathProbed { run: 1, said: ProbeSaid::TrialEnded { trial: 0, flows } });
+        assert_eq!(ended(vec![FlowFigures::default(); 6]), Ok(()));
+        assert!(ended(vec![FlowFigures::default(); 7]).is_err());
+        let much = Some(u64::MAX);
+        let absurd = [
+            FlowFigures { received_bytes: u64::MAX, ..FlowFigures::default() },
+            FlowFigures { elapsed_us: u64::MAX, ..FlowFigures::default() },
+            FlowFigures { retransmits: much, ..FlowFigures::default() },
+            FlowFigures { least_round_trip_us: much, ..FlowFigures::default() },
+            FlowFigures { mean_round_trip_us: much, ..FlowFigures::default() },
+            FlowFigures { held_us: u64::MAX, ..FlowFigures::default() },
+        ];
+        assert!(absurd.into_iter().all(|flow| ended(vec![flow]).is_err()));
+        let sent = Sent { tcp: Some(SentByTcp { control: None, retransmits: much }), ..Sent::default() };
+        let said = ProbeSaid::Sent { step: 0, sent };
+        assert!(check_said(&PathProbed { run: 1, said }).is_err());
     }
 }

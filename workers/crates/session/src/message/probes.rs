@@ -1,7 +1,7 @@
-//! Messages about probes of the path between a hub's node and a site. The packets go by UDP, to a port of the node that
-//! is open for one probe.
+//! Messages about probes of the path between a hub's node and a site. The packets go by UDP, or in connections by TCP, to
+//! a port of the node that is open for one probe.
 use downburst_model::Micros;
-use downburst_probe::{Figures, Key, Sent};
+use downburst_probe::{Control, Figures, Flow, FlowFigures, Key, Sent};
 use minicbor::{Decode, Encode};
 
 /// Hub to site: an order in a probe of the path.
@@ -41,6 +41,16 @@ pub enum ProbeOrder {
     /// The probe is over.
     #[n(4)]
     Close,
+    /// Open the connections of a trial, and prepare its flows. Answered by [`ProbeSaid::TrialReady`].
+    #[n(5)]
+    Trial(#[n(0)] ProbeTrial),
+    /// The prepared trial begins now. Answered by [`ProbeSaid::TrialEnded`] after its length in time.
+    #[n(6)]
+    Begin {
+        /// The trial.
+        #[n(0)]
+        trial: u16,
+    },
 }
 
 /// A probe.
@@ -61,6 +71,37 @@ pub struct ProbeOpen {
     /// The highest rate of a step, bits per second of frames.
     #[n(4)]
     pub most_bps: u64,
+    /// By TCP, to a TCP port of that number; absent: by UDP. A site that knows it says so in its [`ProbeSaid::Ready`].
+    #[n(5)]
+    pub tcp: Option<ProbeTcp>,
+}
+
+/// A probe over TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ProbeTcp {
+    /// True: trials of greedy flows, each with its own connection; else one connection with records of the steps.
+    #[n(0)]
+    pub trials: bool,
+    /// The congestion control of the records' sender; absent: its kernel's default.
+    #[n(1)]
+    pub control: Option<Control>,
+}
+
+/// A trial of greedy flows beside each other.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ProbeTrial {
+    /// Its number, from 0.
+    #[n(0)]
+    pub trial: u16,
+    /// The limit of all flows of a direction together, bits per second of frames.
+    #[n(1)]
+    pub rate_bps: u64,
+    /// Its length in time.
+    #[n(2)]
+    pub duration_ms: u64,
+    /// The flows, numbered by their place.
+    #[n(3)]
+    pub flows: Vec<Flow>,
 }
 
 /// A step of a probe.
@@ -97,6 +138,9 @@ pub enum ProbeSaid {
         /// The step; absent: none has begun.
         #[n(0)]
         step: Option<u16>,
+        /// True: the site probes by TCP, as the order to open says. Absent of a site that knows UDP only.
+        #[n(1)]
+        tcp: Option<bool>,
     },
     /// The site does not take part, or no more, for this reason.
     #[n(1)]
@@ -133,6 +177,26 @@ pub enum ProbeSaid {
         /// Its arrivals.
         #[n(1)]
         figures: Figures,
+    },
+    /// The connections of a trial stand.
+    #[n(5)]
+    TrialReady {
+        /// The trial.
+        #[n(0)]
+        trial: u16,
+        /// Absent: it can begin; else the reason why not.
+        #[n(1)]
+        refusal: Option<String>,
+    },
+    /// A trial is over.
+    #[n(6)]
+    TrialEnded {
+        /// The trial.
+        #[n(0)]
+        trial: u16,
+        /// The site's figures of each flow.
+        #[n(1)]
+        flows: Vec<FlowFigures>,
     },
 }
 

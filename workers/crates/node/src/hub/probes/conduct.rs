@@ -1,25 +1,21 @@
-//! The course of one probe.
+//! The conduct of one probe in steps.
 use std::time::Duration;
 
 use downburst_hub::circuits::Direction;
-use downburst_hub::path_probes::{ClockOf, Conclusion, Outcome, PathProbeKind, PathProbeLine, second_line};
-use downburst_probe::{Figures, Knee, Sent, Step, StepResult, Sweep};
+use downburst_hub::path_probes::{Conclusion, Outcome, PathProbeKind, second_line};
+use downburst_probe::{Figures, Knee, LONGEST_WAIT, Sent, Step, StepResult, Sweep};
 use downburst_session::{ProbeOrder, ProbeSaid, ProbeStep};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{News, Place, SiteOrders};
-use crate::hub::lock;
+use super::News;
+use super::course::{ANSWER_PATIENCE, Course, SILENCE, length};
 use crate::lines::Event;
-use crate::probing::{Port, Sending};
+use crate::probing::{Sending, Way};
 
 /// A probe that the site has accepted.
 pub(super) struct Conduct {
-    place: Place,
-    line: PathProbeLine,
-    orders: SiteOrders,
-    port: Port,
-    news: mpsc::UnboundedReceiver<News>,
+    course: Course,
+    way: Way,
     results: Vec<StepResult>,
     /// The number of the present step.
     step: u16,
@@ -28,8 +24,6 @@ pub(super) struct Conduct {
     seconds: u64,
     /// The last moment at which something arrived.
     last_life: Instant,
-    /// Once it is to end: the reason, and the time for the figures so far.
-    stopping: Option<(String, Instant)>,
 }
 
 /// An event in the course of a step.
@@ -41,27 +35,9 @@ enum Woken {
 }
 
 impl Conduct {
-    pub(super) fn new(
-        place: Place,
-        line: PathProbeLine,
-        orders: SiteOrders,
-        port: Port,
-        news: mpsc::UnboundedReceiver<News>,
-    ) -> Self {
+    pub(super) fn new(course: Course, way: Way) -> Self {
         let now = Instant::now();
-        Self {
-            place,
-            line,
-            orders,
-            port,
-            news,
-            results: Vec::new(),
-            step: 0,
-            begun: now,
-            seconds: 0,
-            last_life: now,
-            stopping: None,
-        }
+        Self { course, way, results: Vec::new(), step: 0, begun: now, seconds: 0, last_life: now }
     }
 
     /// Runs the probe, and reports its end.
@@ -71,30 +47,28 @@ impl Conduct {
             Err(outcome) => (outcome, None),
         };
         let conclusion = Conclusion {
-            line: &self.line,
+            line: &self.course.line,
             outcome,
             results: &self.results,
+            trials: &[],
             knee,
-            frame_bytes: self.port.frame_bytes(),
-            clock: self.clock(),
+            frame_bytes: self.way.frame_bytes(),
+            clock: self.course.clock(),
         };
         let line = conclusion.line();
-        let hub = std::sync::Arc::clone(&self.place.hub);
-        // A probe that begins on this event finds its place free.
-        drop(self);
-        hub.event(&Event::ProbeEnded(Box::new(line)));
+        self.course.end(line);
     }
 
     async fn measure(&mut self) -> Result<Option<Knee>, Outcome> {
         self.wait_for_hello().await?;
-        let asked = self.line.asked();
-        if self.line.kind != PathProbeKind::Knee {
+        let asked = self.course.line.asked();
+        if self.course.line.kind != PathProbeKind::Knee {
             for step in asked {
                 self.step(step).await?;
             }
             return Ok(None);
         }
-        let mut sweep = Sweep::new(asked, self.port.frame_bytes());
+        let mut sweep = Sweep::new(asked, self.way.frame_bytes());
         while let Some(step) = sweep.next_step() {
             self.step(step).await?;
             self.results.last().into_iter().for_each(|result| sweep.took(result));
@@ -106,18 +80,18 @@ impl Conduct {
         let give_up = Instant::now() + SILENCE;
         loop {
             tokio::select! {
-                () = self.port.hears() => return Ok(()),
-                news = self.news.recv() => { self.take(news)?; }
+                () = self.way.hears() => return Ok(()),
+                news = self.course.news.recv() => { self.take(news)?; }
                 () = tokio::time::sleep_until(give_up) => {
-                    let port = self.port.number().unwrap_or(0);
-                    let seconds = SILENCE.as_secs();
+                    let port = self.way.number().unwrap_or(0);
+                    let (by, seconds) = (self.way.protocol(), SILENCE.as_secs());
                     return Err(Outcome::Failed(format!(
-                        "no packet of the site reached UDP port {port} of this node within {seconds} s; allow UDP to \
+                        "no packet of the site reached {by} port {port} of this node within {seconds} s; allow {by} to \
                          this node from the site's address"
                     )));
                 }
             }
-            self.stopped()?;
+            self.course.stopped()?;
         }
     }
 
@@ -125,17 +99,17 @@ impl Conduct {
     async fn step(&mut self, step: Step) -> Result<(), Outcome> {
         self.step = u16::try_from(self.results.len()).unwrap_or(u16::MAX);
         (self.seconds, self.begun, self.last_life) = (0, Instant::now(), Instant::now());
-        let (sent, figures) = match self.line.direction {
+        let (sent, figures) = match self.course.line.direction {
             Direction::Out => self.send(step).await?,
             Direction::In => self.gather(step).await?,
         };
         self.results.push(StepResult { step, sent, figures });
-        self.stopped()?;
+        self.course.stopped()?;
         // The queues of the path are empty before the next step.
         let rested = Instant::now() + STEP_REST;
-        while let Ok(news) = tokio::time::timeout_at(rested, self.news.recv()).await {
+        while let Ok(news) = tokio::time::timeout_at(rested, self.course.news.recv()).await {
             self.take(news)?;
-            self.stopped()?;
+            self.course.stopped()?;
         }
         Ok(())
     }
@@ -143,28 +117,28 @@ impl Conduct {
     /// Sends a step to the site, which counts it.
     async fn send(&mut self, step: Step) -> Result<(Sent, Figures), Outcome> {
         self.order_step(step);
-        let ready = ProbeSaid::Ready { step: Some(self.step) };
+        let ready = ProbeSaid::Ready { step: Some(self.step), tcp: None };
         let give_up = Instant::now() + ANSWER_PATIENCE;
         while self.said(give_up).await? != ready {}
-        self.stopped()?;
-        let sending = self.port.send(self.step, step);
+        self.course.stopped()?;
+        let sending = self.way.send(self.step, step);
         let mut sending =
             sending.map_err(|error| Outcome::Failed(format!("this node can't send: {error}")))?;
-        let give_up = Instant::now() + length(step) + ANSWER_PATIENCE;
+        let give_up = Instant::now() + self.longest(step) + ANSWER_PATIENCE;
         let sent = loop {
             match self.wake(Some(&mut sending), give_up).await {
                 Woken::Sent(sent) => break sent,
                 Woken::News(news) => {
                     self.take(news)?;
-                    if self.stopping.is_some() {
+                    if self.course.stopping.is_some() {
                         sending.hold();
                     }
                 }
                 Woken::Second => self.check_silence()?,
-                Woken::Late => return Err(self.late()),
+                Woken::Late => return Err(self.course.late()),
             }
         };
-        self.orders.tell(ProbeOrder::Sent { step: self.step, packets: sent.packets });
+        self.course.orders.tell(ProbeOrder::Sent { step: self.step, packets: sent.packets });
         let give_up = Instant::now() + ANSWER_PATIENCE;
         loop {
             if let ProbeSaid::Arrived { step, figures } = self.said(give_up).await?
@@ -180,37 +154,37 @@ impl Conduct {
 
     /// Counts a step that the site sends.
     async fn gather(&mut self, step: Step) -> Result<(Sent, Figures), Outcome> {
-        self.port.count(self.step, step);
+        self.way.count(self.step, step);
         self.order_step(step);
-        let mut give_up = Instant::now() + length(step) + ANSWER_PATIENCE;
+        let mut give_up = Instant::now() + self.longest(step) + ANSWER_PATIENCE;
         let sent = loop {
             match self.wake(None, give_up).await {
                 Woken::News(Some(News::Said(ProbeSaid::Sent { step, sent }))) if step == self.step => {
                     break sent;
                 }
                 Woken::News(news) => {
-                    let was_stopping = self.stopping.is_some();
+                    let was_stopping = self.course.stopping.is_some();
                     self.take(news)?;
-                    if let (false, Some((_, until))) = (was_stopping, &self.stopping) {
+                    if let (false, Some((_, until))) = (was_stopping, &self.course.stopping) {
                         give_up = *until;
-                        self.orders.tell(ProbeOrder::Hold);
+                        self.course.orders.tell(ProbeOrder::Hold);
                     }
                 }
                 Woken::Second => {
-                    let figures = self.port.second();
+                    let figures = self.way.counter().second();
                     self.tell_second(self.seconds - 1, &figures);
                     self.check_silence()?;
                 }
                 Woken::Sent(_) => {}
-                Woken::Late => return Err(self.late()),
+                Woken::Late => return Err(self.course.late()),
             }
         };
-        self.port.settle(sent.packets).await;
-        let rest = self.port.second();
+        self.way.counter().settle(sent.packets).await;
+        let rest = self.way.counter().second();
         if rest.sent > 0 || rest.received > 0 {
             self.tell_second(self.seconds, &rest);
         }
-        let figures = self.port.finish(sent.packets);
+        let figures = self.way.counter().finish(sent.packets);
         Ok((sent, figures))
     }
 
@@ -225,7 +199,7 @@ impl Conduct {
         let second = self.begun + SECOND.saturating_mul(u32::try_from(next).unwrap_or(u32::MAX));
         tokio::select! {
             biased;
-            news = self.news.recv() => Woken::News(news),
+            news = self.course.news.recv() => Woken::News(news),
             sent = sent => Woken::Sent(sent),
             () = tokio::time::sleep_until(give_up) => Woken::Late,
             () = tokio::time::sleep_until(second) => {
@@ -238,9 +212,8 @@ impl Conduct {
     /// The next answer of the site.
     async fn said(&mut self, give_up: Instant) -> Result<ProbeSaid, Outcome> {
         loop {
-            let until = self.stopping.as_ref().map_or(give_up, |(_, until)| give_up.min(*until));
-            let news = tokio::time::timeout_at(until, self.news.recv()).await.map_err(|_| self.late())?;
-            if let Some(said) = self.take(news)? {
+            let said = self.course.said(give_up).await?;
+            if let Some(said) = self.beside_seconds(said) {
                 return Ok(said);
             }
         }
@@ -248,40 +221,32 @@ impl Conduct {
 
     /// Takes news of the probe; returns the site's answer to an order.
     fn take(&mut self, news: Option<News>) -> Result<Option<ProbeSaid>, Outcome> {
-        match news {
-            None | Some(News::Gone) => {
-                Err(Outcome::Failed(format!("the session with {} ended", self.line.site)))
-            }
-            Some(News::Stop(reason)) => {
-                self.stopping.get_or_insert_with(|| (reason, Instant::now() + STOP_PATIENCE));
-                Ok(None)
-            }
-            Some(News::Said(ProbeSaid::Refused(sentence))) => {
-                Err(Outcome::Failed(downburst_hub::shown(&sentence)))
-            }
-            Some(News::Said(ProbeSaid::Second { step, second, figures })) => {
-                if step == self.step {
-                    self.tell_second(second, &figures);
-                }
-                Ok(None)
-            }
-            Some(News::Said(said)) => Ok(Some(said)),
+        let said = self.course.take(news)?;
+        Ok(said.and_then(|said| self.beside_seconds(said)))
+    }
+
+    /// Reports a second that the site counted; returns any other answer.
+    fn beside_seconds(&mut self, said: ProbeSaid) -> Option<ProbeSaid> {
+        let ProbeSaid::Second { step, second, figures } = said else { return Some(said) };
+        if step == self.step {
+            self.tell_second(second, &figures);
         }
+        None
     }
 
     fn order_step(&self, step: Step) {
         let duration_ms = step.duration.0 / 1_000;
         let order = ProbeStep { step: self.step, rate_bps: step.rate_bps, duration_ms };
-        self.orders.tell(ProbeOrder::Step(order));
+        self.course.orders.tell(ProbeOrder::Step(order));
     }
 
     fn tell_second(&mut self, second: u64, figures: &Figures) {
         if figures.received > 0 {
             self.last_life = Instant::now();
         }
-        if self.line.seconds {
-            let line = second_line(&self.line.probe, second, figures, self.clock());
-            self.place.hub.event(&Event::ProbeSecond(line));
+        if self.course.line.seconds {
+            let line = second_line(&self.course.line.probe, second, figures, self.course.clock());
+            self.course.hub().event(&Event::ProbeSecond(line));
         }
     }
 
@@ -293,31 +258,15 @@ impl Conduct {
         Err(Outcome::Failed(format!("no packet of the probe arrived for {seconds} s; the path carries none")))
     }
 
-    fn stopped(&self) -> Result<(), Outcome> {
-        self.stopping.as_ref().map_or(Ok(()), |(reason, _)| Err(Outcome::Stopped(reason.clone())))
-    }
-
-    /// The site has not answered in time.
-    fn late(&self) -> Outcome {
-        let sentence = || format!("{} does not answer an order in the probe", self.line.site);
-        self.stopped().err().unwrap_or_else(|| Outcome::Failed(sentence()))
-    }
-
-    fn clock(&self) -> ClockOf {
-        let site = lock(&self.orders.handle.status).clock;
-        ClockOf { site, direction: self.line.direction }
+    /// The time that a step takes, with that of records that still wait at its end.
+    fn longest(&self, step: Step) -> Duration {
+        let waits = match self.way {
+            Way::Udp(_) => Duration::ZERO,
+            Way::Tcp(_) => Duration::from_micros(LONGEST_WAIT.0),
+        };
+        length(step.duration) + waits
     }
 }
 
-fn length(step: Step) -> Duration {
-    Duration::from_micros(step.duration.0)
-}
-
-/// A probe fails when nothing arrives for so long.
-const SILENCE: Duration = Duration::from_secs(5);
-/// Beyond the time that the packets of a step take.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
-/// The figures so far come within this time, or not at all: a stopped probe ends within a second.
-const STOP_PATIENCE: Duration = Duration::from_millis(800);
 const STEP_REST: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);

@@ -1,5 +1,7 @@
 //! Probes of the paths to sites: one at a time for each site, on the agent's orders.
 mod conduct;
+mod course;
+mod trials;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,18 +10,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use downburst_hub::SessionInput;
+use downburst_hub::circuits::Direction;
 use downburst_hub::path_probes::PathProbeLine;
 use downburst_model::SiteName;
-use downburst_probe::Key;
-use downburst_session::{HubInput, PathProbe, PathProbed, ProbeOpen, ProbeOrder, ProbeSaid};
+use downburst_probe::{Control, Key};
+use downburst_session::{HubInput, PathProbe, PathProbed, ProbeOpen, ProbeOrder, ProbeSaid, ProbeTcp};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::hub::roster::{Command, Handle};
 use crate::hub::{Hub, lock};
 use crate::lines::{Failure, StopProbeLine};
-use crate::probing::Port;
+use crate::probing::{Far, Gathering, Port, Stream, Way, check_control};
 use conduct::Conduct;
+use course::Course;
+use trials::Trials;
 
 /// The probes of a hub's node.
 #[derive(Default)]
@@ -53,6 +58,21 @@ struct Place {
     run: u32,
 }
 
+/// This node's end of a probe.
+enum End {
+    Steps(Way),
+    Trials(Gathering),
+}
+
+impl End {
+    fn number(&self) -> std::io::Result<u16> {
+        match self {
+            Self::Steps(way) => way.number(),
+            Self::Trials(gathering) => Ok(gathering.number()),
+        }
+    }
+}
+
 /// The orders to the site of one probe.
 struct SiteOrders {
     handle: Handle,
@@ -68,20 +88,43 @@ impl Hub {
         let mut key = [0; 32];
         getrandom::fill(&mut key)
             .map_err(|error| io(&format!("the system gives no random numbers: {error}")))?;
-        let packet_bytes = u16::try_from(line.packet_bytes).unwrap_or(u16::MAX);
-        let port = Port::listen(self.own_ip(), orders.handle.peer, Key(key), packet_bytes, self.clock);
-        let port = port.map_err(|error| io(&format!("UDP for the probe can't be opened: {error}")))?;
+        let far = Far { at: self.own_ip(), site: orders.handle.peer, key: Key(key) };
+        let end = self.open_end(&line, far)?;
         let open = ProbeOpen {
             key: Key(key),
-            port: port.number().map_err(|error| io(&error.to_string()))?,
-            out: line.direction == downburst_hub::circuits::Direction::Out,
-            packet_bytes,
+            port: end.number().map_err(|error| io(&error.to_string()))?,
+            out: line.direction == Direction::Out,
+            packet_bytes: packet_bytes(&line),
             most_bps: line.most_bps(),
+            tcp: line.tcp(),
         };
         orders.tell(ProbeOrder::Open(open));
-        accepted(&line.site, &mut news).await?;
-        tokio::spawn(Conduct::new(place, line, orders, port, news).run());
+        accepted(&line, &mut news).await?;
+        let course = Course::new(place, line, orders, news);
+        match end {
+            End::Steps(way) => tokio::spawn(Conduct::new(course, way).run()),
+            End::Trials(gathering) => tokio::spawn(Trials::new(course, gathering).run()),
+        };
         Ok(json!({}))
+    }
+
+    /// Opens the port of a probe.
+    fn open_end(&self, line: &PathProbeLine, far: Far) -> Result<End, Failure> {
+        let (bytes, clock) = (packet_bytes(line), self.clock);
+        let end = match line.tcp() {
+            None => {
+                let port = Port::listen(far.at, far.site, far.key, bytes, clock);
+                port.map(|port| End::Steps(Way::Udp(port)))
+            }
+            Some(ProbeTcp { trials: true, .. }) => Gathering::listen(far).map(End::Trials),
+            Some(ProbeTcp { control, .. }) => {
+                let own = control.filter(|_| line.direction == Direction::Out);
+                own.into_iter().try_for_each(check_available)?;
+                Stream::listen(far, own, bytes, clock).map(|stream| End::Steps(Way::Tcp(stream)))
+            }
+        };
+        let by = if line.tcp().is_some() { "TCP" } else { "UDP" };
+        end.map_err(|error| io(&format!("{by} for the probe can't be opened: {error}")))
     }
 
     /// Ends a probe; its `probe-ended` follows. One that is not known has ended.
@@ -161,8 +204,13 @@ impl Drop for SiteOrders {
     }
 }
 
-async fn accepted(site: &SiteName, news: &mut mpsc::UnboundedReceiver<News>) -> Result<(), Failure> {
+async fn accepted(line: &PathProbeLine, news: &mut mpsc::UnboundedReceiver<News>) -> Result<(), Failure> {
+    let site = &line.site;
     match tokio::time::timeout(ACCEPT_PATIENCE, news.recv()).await {
+        Ok(Some(News::Said(ProbeSaid::Ready { tcp, .. }))) if line.tcp().is_some() && tcp != Some(true) => {
+            let remedy = "bring its node to the release of this one";
+            Err(Failure::new("not-answered", format!("{site} knows no probes over TCP; {remedy}")))
+        }
         Ok(Some(News::Said(ProbeSaid::Ready { .. }))) => Ok(()),
         Ok(Some(News::Said(ProbeSaid::Refused(sentence)))) => {
             Err(Failure::new("refused", downburst_hub::shown(&sentence)))
@@ -187,3 +235,15 @@ fn io(sentence: &str) -> Failure {
 }
 
 const ACCEPT_PATIENCE: Duration = Duration::from_secs(5);
+
+fn packet_bytes(line: &PathProbeLine) -> u16 {
+    u16::try_from(line.packet_bytes).unwrap_or(u16::MAX)
+}
+
+/// Checks that this node can send by a congestion control.
+fn check_available(control: Control) -> Result<(), Failure> {
+    check_control(control).map_err(|sentence| {
+        let has = crate::tcp::congestion_controls().0.join(", ");
+        Failure::new("refused", format!("{sentence} at this node; its kernel has {has}"))
+    })
+}

@@ -91,11 +91,18 @@ pub(super) fn of_site() -> Vec<Message> {
 }
 
 pub(super) fn probe_open() -> ProbeOrder {
-    ProbeOrder::Open(ProbeOpen { key: Key([1; 32]), port: 9, out: true, packet_bytes: 1_200, most_bps: 1 })
+    ProbeOrder::Open(ProbeOpen {
+        key: Key([1; 32]),
+        port: 9,
+        out: true,
+        packet_bytes: 1_200,
+        most_bps: 1,
+        tcp: None,
+    })
 }
 
 pub(super) fn probe_arrived() -> ProbeSaid {
-    let excess = vec![Excess { at_us: 1, lost: 1, excess_us: 1, recovery_us: Some(1) }];
+    let excess = vec![Excess { at_us: 1, lost: 1, excess_us: 1, recovery_us: Some(1), ..Excess::default() }];
     let delay = Some(Delays { min: 1, median: 2, p99: 3, max: 4 });
     ProbeSaid::Arrived {
         step: 0,
