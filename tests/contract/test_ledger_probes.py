@@ -66,7 +66,7 @@ def test_a_comparison_of_stacks_comes_back_whole(tx: Transaction) -> None:
     assert probe.request == stacks_request()
     flow = FlowResult("bbr", True, 4e7, 3, RoundTrip(40_000, 50_000))
     trials = (
-        TrialResult(2_000, None, 0.9, True, (flow, replace(flow, retransmits=None, round_trip_us=None))),
+        TrialResult(2_000, None, 0.9, True, (flow, replace(flow, retransmits=None, round_trip_us=RoundTrip()))),
         TrialResult(2_000, "bbr is not available", None, False, ()),
     )
     tx.measured.probing.probes.save(replace(probe, result=ProbeResult((), trials=trials)))

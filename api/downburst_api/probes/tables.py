@@ -29,10 +29,8 @@ def second_row(second: shapes.ProbeSecond) -> dict[str, Any]:
 def _flow_rows(number: int, trial: shapes.ProbeTrialResult) -> Iterator[dict[str, Any]]:
     facts = trial.model_dump(include={"duration_ms", "fairness", "limited"}) | {"trial": number}
     for flow, share in zip(trial.flows, trial.shares, strict=True):
-        figures = flow.model_dump(exclude={"round_trip_us"}) | {"share": share}
-        if flow.round_trip_us is not None:
-            figures |= {"round_trip_min_us": flow.round_trip_us.min, "round_trip_mean_us": flow.round_trip_us.mean}
-        yield facts | figures
+        trips = {"round_trip_min_us": flow.round_trip_us.min, "round_trip_mean_us": flow.round_trip_us.mean}
+        yield facts | flow.model_dump(exclude={"round_trip_us"}) | {"share": share} | trips
     if trial.reason is not None:
         yield facts | {"trial_reason": trial.reason}
 

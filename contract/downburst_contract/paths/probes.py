@@ -117,10 +117,10 @@ class ProbeExcess(Answer):
 
 
 class ProbeRoundTrip(Answer):
-    """Round trips of a flow in microseconds, by its sender's kernel."""
+    """Round trips of a flow in microseconds, by its sender's kernel; null: it does not report them."""
 
-    min: int
-    mean: int
+    min: int | None
+    mean: int | None
 
 
 class ProbeFlow(Answer):
@@ -132,8 +132,8 @@ class ProbeFlow(Answer):
     goodput_bps: float
     """Payload that the receiver counted."""
     retransmits: int | None
-    """Segments."""
-    round_trip_us: ProbeRoundTrip | None
+    """Segments, by the sender's kernel; null: it does not report them."""
+    round_trip_us: ProbeRoundTrip
 
 
 class ProbeTrialResult(Answer):

@@ -1878,9 +1878,9 @@ export interface ProbeFlow {
   reverse: boolean
   /** Payload that the receiver counted. */
   goodput_bps: number
-  /** Segments. */
+  /** Segments, by the sender's kernel; null: it does not report them. */
   retransmits: number | null
-  round_trip_us: ProbeRoundTrip | null
+  round_trip_us: ProbeRoundTrip
 }
 
 /** An interruption of a soak. */
@@ -1944,10 +1944,10 @@ export interface ProbeResult {
   trials: ProbeTrialResult[] | null
 }
 
-/** Round trips of a flow in microseconds, by its sender's kernel. */
+/** Round trips of a flow in microseconds, by its sender's kernel; null: it does not report them. */
 export interface ProbeRoundTrip {
-  min: number
-  mean: number
+  min: number | null
+  mean: number | null
 }
 
 /** A probe that repeats. */

@@ -42,7 +42,13 @@ const RESULT = {
   retransmits: null,
   trials: null,
 }
-const FLOW = { congestion: 'cubic', reverse: false, goodput_bps: 60e6, retransmits: 3, round_trip_us: null }
+const FLOW = {
+  congestion: 'cubic',
+  reverse: false,
+  goodput_bps: 60e6,
+  retransmits: 3,
+  round_trip_us: { min: 1, mean: 2 },
+}
 const TRIAL: ProbeTrialResult = {
   duration_ms: 10_000,
   reason: null,

@@ -177,7 +177,12 @@ def test_one_rate_is_sent_by_tcp_and_its_recovery_is_compared(hub: Asked, capsys
 def test_stacks_are_compared_in_a_table_of_trials(hub: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     flow = {"congestion": "cubic", "reverse": False, "goodput_bps": 6e7, "retransmits": 3}
     cubic = flow | {"round_trip_us": {"min": 40_000, "mean": 52_000}}
-    reno = flow | {"congestion": "reno", "reverse": True, "goodput_bps": 3e7, "round_trip_us": None}
+    reno = flow | {
+        "congestion": "reno",
+        "reverse": True,
+        "goodput_bps": 3e7,
+        "round_trip_us": {"min": None, "mean": None},
+    }
     trial = {"duration_ms": 10_000, "reason": None, "fairness": 0.8, "limited": False}
     trials = [
         trial

@@ -44,6 +44,7 @@ def test_a_sweep_rises_by_equal_ratios_from_a_tenth_to_the_highest_rate() -> Non
         (ProbeKind.KNEE, {"patience_s": 1e9}, "24 hours"),
         (ProbeKind.KNEE, {"steps": (ProbeStep(64_000, 1_000),)}, "sends 6 packets, and needs 50"),
         (ProbeKind.KNEE, {"transport": ProbeTransport.TCP}, "a sweep has no TCP"),
+        (ProbeKind.CBR, {"transport": ProbeTransport.TCP, "packet_bytes": 1_449}, "a record over TCP has 64 to 1448"),
         (ProbeKind.CBR, {"congestion": "bbr"}, "--transport tcp"),
         (ProbeKind.CBR, {"transport": ProbeTransport.TCP, "congestion": "BBR"}, "such as cubic or bbr"),
         (ProbeKind.SOAK, {"trials": (Trial(("cubic",), (), 1_000),)}, "other probes none"),

@@ -83,7 +83,11 @@ TRIAL: dict[str, Any] = {
     "reason": None,
     "fairness": 0.9,
     "limited": False,
-    "flows": [FLOW, FLOW | {"congestion": "bbr"}, FLOW | {"reverse": True, "round_trip_us": None}],
+    "flows": [
+        FLOW,
+        FLOW | {"congestion": "bbr"},
+        FLOW | {"reverse": True, "round_trip_us": {"min": None, "mean": None}},
+    ],
 }
 NOT_RUN: dict[str, Any] = {
     "duration_ms": 10_000,
@@ -149,12 +153,14 @@ def test_the_end_of_a_probe_over_tcp_is_read_whole() -> None:
 def test_the_trials_of_stacks_are_read_whole() -> None:
     result = probe_over(ENDED | {"steps": [], "trials": [TRIAL, NOT_RUN]}).result
     cubic = FlowResult("cubic", False, 40e6, 7, RoundTrip(40_000, 52_000))
-    flows = (cubic, replace(cubic, congestion="bbr"), replace(cubic, reverse=True, round_trip_us=None))
+    flows = (cubic, replace(cubic, congestion="bbr"), replace(cubic, reverse=True, round_trip_us=RoundTrip()))
     assert result.trials == (
         TrialResult(10_000, None, 0.9, False, flows),
         TrialResult(10_000, "bbr is not available at unl.edu", None, False, ()),
     )
     assert result.trials[0].shares == [0.5, 0.5, 1.0]
+    (rounded,) = probe_over(ENDED | {"trials": [TRIAL | {"fairness": 1.0000000000000002}]}).result.trials or ()
+    assert rounded.fairness == 1.0
 
 
 @pytest.mark.parametrize(

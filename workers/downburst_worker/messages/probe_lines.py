@@ -124,14 +124,14 @@ def _flow(line: Any) -> FlowResult:
         reverse=flag(line["reverse"]),
         goodput_bps=_rate(line["goodput_bps"]),
         retransmits=maybe(line["retransmits"], count),
-        round_trip_us=maybe(line["round_trip_us"], _round_trip),
+        round_trip_us=_round_trip(line["round_trip_us"]),
     )
 
 
 def _round_trip(value: Any) -> RoundTrip:
     if not isinstance(value, dict):
         raise OutOfBounds(f"{shown(value)} is no round trip")
-    return RoundTrip(count(value["min"]), count(value["mean"]))
+    return RoundTrip(maybe(value["min"], count), maybe(value["mean"], count))
 
 
 def _congestion(value: object) -> str:
@@ -141,10 +141,10 @@ def _congestion(value: object) -> str:
 
 
 def _fairness(value: object) -> float:
-    found = number(value, most=1.0)
+    found = number(value, most=1.0 + ROUNDING)
     if found < 0:
         raise OutOfBounds(f"{shown(value)} is no index of fairness")
-    return found
+    return min(found, 1.0)
 
 
 def _spread(value: Any) -> DelaySpread:
@@ -191,5 +191,7 @@ MOST_EXCESS = 100
 MOST_MEASURED = MOST_STEPS + 2 * MOST_REFINING
 """A node measures those that were asked for, and refines a sweep near its knee."""
 TEXT_CHARS = 500
+ROUNDING = 1e-9
+"""An index of equal flows may exceed 1 by the error of its sums."""
 LONGEST_US = 10**12
 """Eleven days; clocks of hosts may be that wrong."""

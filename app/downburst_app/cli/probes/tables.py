@@ -120,7 +120,7 @@ def _flow_cells(flow: dict[str, Any], share: float | None) -> list[object]:
         rate_text(flow["goodput_bps"]),
         "" if share is None else f"{share:.0%}",
         flow["retransmits"],
-        _ms(flow["round_trip_us"] and flow["round_trip_us"]["mean"]),
+        _ms(flow["round_trip_us"]["mean"]),
     ]
 
 

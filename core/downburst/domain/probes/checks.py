@@ -27,10 +27,10 @@ def sweep(highest_bps: int, *, steps: int = 10, step_s: float = 1.0) -> tuple[Pr
 
 def check_request(request: ProbeRequest) -> None:
     """Refuses a probe that a node would refuse, and one longer than its kind allows."""
-    if not LEAST_PACKET <= request.packet_bytes <= MOST_PACKET:
-        raise BadInput(
-            f"a packet has {LEAST_PACKET} to {MOST_PACKET} bytes, not {request.packet_bytes}; choose another"
-        )
+    is_tcp = request.transport is ProbeTransport.TCP
+    most_bytes, unit = (MOST_RECORD, "a record over TCP") if is_tcp else (MOST_PACKET, "a packet")
+    if not LEAST_PACKET <= request.packet_bytes <= most_bytes:
+        raise BadInput(f"{unit} has {LEAST_PACKET} to {most_bytes} bytes, not {request.packet_bytes}; choose another")
     if not 1 <= len(request.steps) <= MOST_STEPS:
         raise BadInput(f"a probe has 1 to {MOST_STEPS} steps, not {len(request.steps)}; leave some out")
     if request.kind is not ProbeKind.KNEE and len(request.steps) != 1:
@@ -113,6 +113,8 @@ def _check_step(step: ProbeStep, kind: ProbeKind) -> None:
 
 LEAST_PACKET = 64
 MOST_PACKET = 1_472
+MOST_RECORD = 1_448
+"""The payload of one TCP segment."""
 MOST_STEPS = 64
 LEAST_PACKETS = 50
 """Of each rate of a sweep, so that its loss is not chance."""

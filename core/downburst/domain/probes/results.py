@@ -153,8 +153,7 @@ def _trial(values: Mapping[str, Any]) -> TrialResult:
 
 
 def _flow(values: Mapping[str, Any]) -> FlowResult:
-    round_trip = values["round_trip_us"]
-    return FlowResult(**dict(values) | {"round_trip_us": round_trip and RoundTrip(**round_trip)})
+    return FlowResult(**dict(values) | {"round_trip_us": RoundTrip(**values["round_trip_us"])})
 
 
 def _spread(values: Mapping[str, int] | None) -> DelaySpread | None:

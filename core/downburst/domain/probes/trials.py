@@ -19,10 +19,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """The round trips of a flow, in microseconds, by its sender's kernel."""
+    """The round trips of a flow, in microseconds, by its sender's kernel; None: it does not report them."""
 
-    min: int
-    mean: int
+    min: int | None = None
+    mean: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class FlowResult:
     goodput_bps: float
     """Payload that the receiver counted."""
     retransmits: int | None = None
-    """Segments, by the sender's kernel."""
-    round_trip_us: RoundTrip | None = None
+    """Segments, by the sender's kernel; None: it does not report them."""
+    round_trip_us: RoundTrip = RoundTrip()
 
 
 @dataclass(frozen=True, slots=True)
