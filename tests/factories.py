@@ -1,6 +1,7 @@
 """Things that tests need, with everything that does not matter filled in."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -15,8 +16,9 @@ from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import FeedLog
 from downburst.domain.latency import LatencyKind, SketchRow
 from downburst.domain.plans import Leg, Plan, Transport
-from downburst.domain.probes import ProbeKind, ProbeRequest, ProbeStep
+from downburst.domain.probes import ProbeKind, ProbeRequest, ProbeStep, ProbeTransport
 from downburst.domain.probes.checks import sweep
+from downburst.domain.probes.trials import trials_of
 from downburst.domain.products import Acknowledgement, Product
 from downburst.domain.receipts import Settled
 from downburst.domain.sites import Site
@@ -69,6 +71,13 @@ def plan(feed: str = "NGRID", *legs: Leg, reason: str = "because", made_at: date
 def probe_request(site: str = "unl.edu", kind: ProbeKind = ProbeKind.CBR, rate_bps: int = 10_000_000) -> ProbeRequest:
     steps = sweep(rate_bps) if kind is ProbeKind.KNEE else (ProbeStep(rate_bps, 10_000),)
     return ProbeRequest(site, kind, Direction.OUT, steps, by="eve")
+
+
+def stacks_request(*controls: str, rate_bps: int = 10_000_000, reverse_traffic: bool = True) -> ProbeRequest:
+    trials = trials_of(controls or ("cubic", "bbr"), duration_ms=2_000, reverse_traffic=reverse_traffic)
+    steps = (ProbeStep(rate_bps, sum(trial.duration_ms for trial in trials)),)
+    made = ProbeRequest("unl.edu", ProbeKind.STACKS, Direction.OUT, steps, by="eve")
+    return replace(made, transport=ProbeTransport.TCP, trials=trials)
 
 
 def multicast(leg: int, *sites: str) -> Leg:

@@ -9,6 +9,7 @@ from downburst.domain.probes import Probe, ProbeGap, ProbeKind, ProbeRequest, Pr
 from downburst.domain.probes.checks import MOST_REFINING
 from downburst.domain.probes.results import ProbeResult, StepResult
 from downburst.domain.probes.signs import ProbeOver, ProbeSecondReported
+from downburst.domain.probes.trials import PAUSE_S
 from downburst.domain.topology.bookings import BookedTest
 
 
@@ -122,12 +123,17 @@ def merged(before: ProbeResult | None, more: ProbeResult | None) -> ProbeResult 
         steps,
         max(before.sender_lag_us, more.sender_lag_us),
         losses=before.losses + more.losses,
+        congestion=more.congestion or before.congestion,
+        retransmits=None if more.retransmits is None else (before.retransmits or 0) + more.retransmits,
     )
 
 
 def frame_bytes(result: ProbeResult | None) -> int:
     """Bytes of frames that a probe sent, by its result."""
-    return round(sum(step.sent_bps * step.elapsed_us / 8e6 for step in result.steps)) if result else 0
+    if result is None:
+        return 0
+    of_steps = sum(step.sent_bps * step.elapsed_us / 8e6 for step in result.steps)
+    return round(of_steps) + sum(trial.frame_bytes for trial in result.trials or ())
 
 
 def numbered(attempt: Attempt) -> Iterator[ProbeSecondReported]:
@@ -137,11 +143,9 @@ def numbered(attempt: Attempt) -> Iterator[ProbeSecondReported]:
 
 
 def longest_s(request: ProbeRequest) -> float:
-    """The longest duration of an attempt: a node refines a sweep near its knee."""
-    refining = (
-        MOST_REFINING * max(step.duration_ms for step in request.steps) if request.kind is ProbeKind.KNEE else 0
-    )
-    return request.seconds + refining / 1e3
+    """The longest duration of an attempt: a node refines a sweep near its knee, and pauses between trials."""
+    refining_ms = max(step.duration_ms for step in request.steps) if request.kind is ProbeKind.KNEE else 0
+    return request.seconds + MOST_REFINING * refining_ms / 1e3 + PAUSE_S * len(request.trials)
 
 
 def _added(one: StepResult, other: StepResult) -> StepResult:

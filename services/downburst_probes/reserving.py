@@ -28,19 +28,18 @@ async def reserve(
     """Reserves the probe's highest rate for its seconds and a margin; a refusal is raised.
 
     `sender` has the site's session; empty: the hub's own node. If the site or this node has no port, there is no
-    calendar.
+    calendar. Reverse traffic has the same limit as the flows against it, so both directions are reserved then.
     """
     near = _widest([port for port in ports if port.site is None and (port.sender or "") == sender])
     far = _widest([port for port in ports if port.site == request.site])
     if near is None or far is None:
         return Place()
-    out = request.direction is Direction.OUT
     wanted = WantedTest(
         KIND,
         CircuitEnd(near),
         CircuitEnd(far, request.site),
-        request.highest_bps if out else 0,
-        0 if out else request.highest_bps,
+        request.rate_bps(Direction.OUT),
+        request.rate_bps(Direction.IN),
         seconds + MARGIN_S,
         by=request.by or "hub",
     )

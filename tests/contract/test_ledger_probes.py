@@ -5,15 +5,24 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.domain.probes import ProbeGap, ProbeKind, ProbeSchedule, ProbeState
+from downburst.domain.probes import ProbeGap, ProbeKind, ProbeSchedule, ProbeState, ProbeTransport
 from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling
-from downburst.domain.probes.results import DelaySpread, Excess, ProbeResult, ProbeSecond, StepResult
+from downburst.domain.probes.results import (
+    DelaySpread,
+    Excess,
+    ProbeResult,
+    ProbeSecond,
+    StepResult,
+    plain,
+    result_of,
+)
+from downburst.domain.probes.trials import FlowResult, RoundTrip, TrialResult
 from downburst.domain.sites import Site
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.probes.probes import ProbeFilter
-from factories import probe_request
+from factories import probe_request, stacks_request
 
 STEP = StepResult(10**8, 9.9e7, 9.8e7, 100, 98, 2, 1, 0, 1_000_000, DelaySpread(-1, 2, 3, 4), 0.5)
 RESULT = ProbeResult((STEP,), 120, 9.8e7, "the lowest rate lost already", 1, (Excess(5, 1, 40_000, None),), 0.01)
@@ -50,6 +59,39 @@ def test_a_probe_comes_back_whole(tx: Transaction, clock: FakeClock) -> None:
     assert tx.measured.probing.probes.unfinished() == []
     with pytest.raises(NotFound, match="probe list"):
         tx.measured.probing.probes.one(77)
+
+
+def test_a_comparison_of_stacks_comes_back_whole(tx: Transaction) -> None:
+    probe = tx.measured.probing.probes.add(stacks_request())
+    assert probe.request == stacks_request()
+    flow = FlowResult("bbr", True, 4e7, 3, RoundTrip(40_000, 50_000))
+    trials = (
+        TrialResult(2_000, None, 0.9, True, (flow, replace(flow, retransmits=None, round_trip_us=RoundTrip()))),
+        TrialResult(2_000, "bbr is not available", None, False, ()),
+    )
+    tx.measured.probing.probes.save(replace(probe, result=ProbeResult((), trials=trials)))
+    assert tx.measured.probing.probes.one(probe.id).result == ProbeResult((), trials=trials)
+
+
+def test_a_probe_over_tcp_comes_back_whole(tx: Transaction) -> None:
+    wanted = replace(probe_request(), transport=ProbeTransport.TCP, congestion="cubic")
+    schedule = tx.measured.probing.schedules.add(ProbeSchedule(0, wanted, 24, tx.clock.now()))
+    assert schedule.request == wanted
+    probe = tx.measured.probing.probes.add(wanted)
+    excess = Excess(5, 1, 40_000, 150_000, 9.7e7, 480_000, None)
+    result = ProbeResult((STEP,), excess=(excess,), congestion="cubic", retransmits=5)
+    tx.measured.probing.probes.save(replace(probe, result=result))
+    assert tx.measured.probing.probes.one(probe.id).result == result
+
+
+def test_a_result_of_before_tcp_is_still_read() -> None:
+    values = plain(RESULT)
+    for name in ("congestion", "retransmits", "trials"):
+        del values[name]
+    for excess in values["excess"]:
+        for name in ("peak_bps", "backlog_bytes", "predicted_us"):
+            del excess[name]
+    assert result_of(values) == RESULT
 
 
 def test_probes_are_listed_newest_first_by_filters(tx: Transaction, clock: FakeClock) -> None:

@@ -144,6 +144,34 @@ async def test_a_sweep_goes_from_the_api_to_the_node_and_its_knee_back(hub: Runn
     assert done["circumstances"]["reserved"] is None, "the site has no port"
 
 
+async def test_one_rate_goes_by_tcp_with_its_congestion_control(hub: Running) -> None:
+    wanted = SOAK | {"kind": "cbr", "seconds": 10, "transport": "tcp", "congestion": "cubic"}
+    made = await hub.ask("POST", "/v1/probes", json=wanted)
+    await hub.in_state(made["id"], "running")
+    (job,) = await hub.jobs("probe")
+    assert (job["transport"], job["congestion"], len(job["steps"])) == ("tcp", "cubic", 1)
+    excess: dict[str, float] = {"at_us": 5, "lost": 0, "excess_us": 41_000, "recovery_us": 150_000}
+    excess |= {"peak_bps": 97e6, "backlog_bytes": 480_000, "predicted_us": 170_000}
+    await hub.says(**ended(job["probe"], excess=[excess], congestion="cubic", retransmits=1, trials=None))
+    done = await hub.in_state(made["id"], "done")
+    assert done["result"]["excess"] == [excess]
+    assert (done["result"]["congestion"], done["result"]["retransmits"]) == ("cubic", 1)
+
+
+async def test_the_trials_of_stacks_go_to_the_node_and_their_figures_come_back(hub: Running) -> None:
+    wanted = {"site": "unl.edu", "kind": "stacks", "stacks": ["cubic", "bbr"], "rate_bps": 10**8, "seconds": 1}
+    made = await hub.ask("POST", "/v1/probes", json=wanted)
+    await hub.in_state(made["id"], "running")
+    (job,) = await hub.jobs("probe")
+    assert (job["trials"], job["rate_bps"]) == (made["trials"], 10**8)
+    flow = {"congestion": "cubic", "reverse": False, "goodput_bps": 3e7, "retransmits": 2}
+    flow |= {"round_trip_us": {"min": 900, "mean": 1_300}}
+    trial = {"duration_ms": 1_000, "reason": None, "fairness": 1.0, "limited": False, "flows": [flow, flow]}
+    await hub.says(**ended(job["probe"], steps=[], trials=[trial], congestion=None, retransmits=None))
+    (found,) = (await hub.in_state(made["id"], "done"))["result"]["trials"]
+    assert found == trial | {"shares": [0.5, 0.5]}
+
+
 async def test_a_probe_ends_when_products_become_late(hub: Running) -> None:
     made = await hub.ask("POST", "/v1/probes", json=SOAK)
     await hub.in_state(made["id"], "running")

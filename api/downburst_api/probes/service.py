@@ -1,12 +1,14 @@
 """Probes as clients request them: rates that are left out are filled in, and all is checked."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from downburst.domain.access import Caller
-from downburst.domain.probes import Probe, ProbeKind, ProbeRequest, ProbeSchedule, ProbeStep
+from downburst.domain.probes import Probe, ProbeKind, ProbeRequest, ProbeSchedule, ProbeStep, ProbeTransport
 from downburst.domain.probes.ceilings import BYTES_PER_DAY, CeilingSide, ProbeCeiling, day_of
-from downburst.domain.probes.checks import LEAST_BPS, check_request, check_schedule, sweep
+from downburst.domain.probes.checks import LEAST_BPS, check_request, check_schedule, stack_trials, sweep
 from downburst.domain.probes.signs import ProbesChanged
+from downburst.domain.probes.trials import CONTROLS, Trial
 from downburst.foundation.errors import BadInput, NotFound
 from downburst.ledger import Transaction
 from downburst_api.runtime import Runtime
@@ -77,36 +79,62 @@ async def set_ceiling(hub: Runtime, site: str, wanted: shapes.ProbeCeilingWanted
 
 
 async def _request(hub: Runtime, wanted: shapes.ProbeNew, caller: Caller) -> ProbeRequest:
+    trials = _trials(wanted)
     request = ProbeRequest(
         wanted.site,
         wanted.kind,
         wanted.direction,
-        await _steps(hub, wanted),
+        await _steps(hub, wanted, trials),
         wanted.packet_bytes,
         wanted.patience_s,
         caller.name,
+        ProbeTransport.TCP if trials else wanted.transport,
+        wanted.congestion,
+        trials,
     )
     check_request(request)
     return request
 
 
-async def _steps(hub: Runtime, wanted: shapes.ProbeNew) -> tuple[ProbeStep, ...]:
-    highest_bps = await _highest_bps(hub, wanted.site)
+def _trials(wanted: shapes.ProbeNew) -> tuple[Trial, ...]:
+    if wanted.kind is not ProbeKind.STACKS:
+        if wanted.stacks is not None:
+            raise BadInput(f"a {wanted.kind} compares no stacks; leave them out, or ask for the kind stacks")
+        return ()
+    return stack_trials(
+        wanted.stacks or CONTROLS, seconds=wanted.seconds or TRIAL_S, reverse_traffic=wanted.reverse_traffic
+    )
+
+
+async def _steps(hub: Runtime, wanted: shapes.ProbeNew, trials: Sequence[Trial]) -> tuple[ProbeStep, ...]:
     if wanted.kind is ProbeKind.KNEE:
-        rate_bps = wanted.rate_bps or highest_bps
-        if rate_bps is None:
-            raise BadInput(
-                f"nothing is known of the path to {wanted.site}, so the sweep needs its highest rate; give rate_bps "
-                "(--highest 1G), or the site's access rate: downburst sites set"
-            )
-        return sweep(max(rate_bps, 10 * LEAST_BPS), steps=wanted.steps, step_s=wanted.seconds or 1.0)
+        highest_bps = await _highest_bps(
+            hub, wanted, "the sweep needs its highest rate; give rate_bps (--highest 1G)"
+        )
+        return sweep(max(highest_bps, 10 * LEAST_BPS), steps=wanted.steps, step_s=wanted.seconds or 1.0)
+    if wanted.kind is ProbeKind.STACKS:
+        limit_bps = await _highest_bps(hub, wanted, "the flows need a limit; give rate_bps (--rate 1G)")
+        return (ProbeStep(limit_bps, sum(trial.duration_ms for trial in trials)),)
+    await hub.ledger.read(lambda tx: tx.sites.one(wanted.site))
     if wanted.rate_bps is None:
         raise BadInput(f"a {wanted.kind} has one rate, and none was given; give rate_bps (--rate 100M)")
     seconds = wanted.seconds or (10.0 if wanted.kind is ProbeKind.CBR else 3_600.0)
     return (ProbeStep(wanted.rate_bps, round(timedelta(seconds=seconds) / timedelta(milliseconds=1))),)
 
 
-async def _highest_bps(hub: Runtime, site: str) -> int | None:
+async def _highest_bps(hub: Runtime, wanted: shapes.ProbeNew, needs: str) -> int:
+    """The requested rate, else the highest known one of the path; refuses the request where neither is there."""
+    known_bps = await _known_bps(hub, wanted.site)
+    rate_bps = wanted.rate_bps or known_bps
+    if rate_bps is None:
+        raise BadInput(
+            f"nothing is known of the path to {wanted.site}, so {needs}, or the site's access rate: "
+            "downburst sites set"
+        )
+    return rate_bps
+
+
+async def _known_bps(hub: Runtime, site: str) -> int | None:
     """The access rate of a site, else that of its widest port, else twice the rate that its connections reached."""
     found, ports = await hub.ledger.read(lambda tx: (tx.sites.one(site), tx.ports.all()))
     if found.access_rate_bps:
@@ -115,3 +143,7 @@ async def _highest_bps(hub: Runtime, site: str) -> int | None:
     tcp = hub.live.paths.of(site).tcp
     measured_bps = round(2 * tcp.rate_bps) if tcp is not None and tcp.rate_bps else None
     return max(own, default=measured_bps)
+
+
+TRIAL_S = 10.0
+"""Long enough for a flow to leave its slow start at round trips of the whole world."""

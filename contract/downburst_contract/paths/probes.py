@@ -7,9 +7,10 @@ from pydantic import Field
 
 from downburst.domain import probes
 from downburst.domain.circuits import Direction
-from downburst.domain.probes import ProbeKind, ProbeState
+from downburst.domain.probes import ProbeKind, ProbeState, ProbeTransport
 from downburst.domain.probes.ceilings import CeilingSide
 from downburst.domain.probes.checks import LEAST_PACKET, MOST_BPS, MOST_PACKET, MOST_PATIENCE_S, MOST_SOAK_S
+from downburst.domain.probes.trials import MOST_CONTROLS
 from downburst_contract.base import Answer, Shape, members
 
 Rate = Annotated[int, Field(ge=1, le=MOST_BPS)]
@@ -23,13 +24,23 @@ class ProbeNew(Shape):
     direction: Direction = Direction.OUT
     """`out`: from the hub to the site."""
     rate_bps: Rate | None = None
-    """The rate, or the highest of a sweep; left out of a sweep: the access rate, or a guess by what is known."""
+    """The rate, the highest of a sweep, or the limit of `stacks` in each direction. Left out of a sweep or `stacks`:
+    the access rate, or a guess by what is known."""
     steps: Annotated[int, Field(ge=2, le=64)] = 10
     """The rates of a sweep, in equal ratios from a tenth of the highest one to it."""
     seconds: Annotated[float, Field(ge=0.1, le=MOST_SOAK_S)] | None = None
-    """Of each step of a sweep (1 if left out), or of the probe (10 for `cbr`, 3600 for `soak`)."""
+    """Of each step of a sweep (1 if left out), of each trial of `stacks` (10), or of the whole probe (10 for `cbr`,
+    3600 for `soak`)."""
+    transport: ProbeTransport = ProbeTransport.UDP
+    """Of `cbr` and `soak`; a sweep uses UDP, and `stacks` TCP."""
+    congestion: Annotated[str, Field(max_length=15)] | None = None
+    """The congestion control of `cbr` or `soak` over TCP; left out: the default of the sender's kernel."""
+    stacks: Annotated[list[str], Field(min_length=1, max_length=MOST_CONTROLS)] | None = None
+    """The congestion controls that `stacks` compares: each alone, and each pair. Left out: cubic, bbr and reno."""
+    reverse_traffic: bool = True
+    """Repeats each trial of `stacks` against a flow of the first control in the opposite direction."""
     packet_bytes: Annotated[int, Field(ge=LEAST_PACKET, le=MOST_PACKET)] = 1_200
-    """The payload of a datagram."""
+    """The payload of a datagram, or the length of a record of a TCP stream."""
     patience_s: Annotated[float, Field(ge=0, le=MOST_PATIENCE_S)] = 60.0
     """The longest wait for free rate."""
 
@@ -47,6 +58,16 @@ class ProbeStep(Answer):
     """A rate and its duration."""
 
     rate_bps: int
+    duration_ms: int
+
+
+class ProbeTrial(Answer):
+    """Flows that send at the same time, each named by its congestion control."""
+
+    flows: list[str]
+    """In the probe's direction."""
+    reverse: list[str]
+    """In the opposite one."""
     duration_ms: int
 
 
@@ -87,6 +108,47 @@ class ProbeExcess(Answer):
     excess_us: int
     recovery_us: int | None
     """Until the excess is below 1 ms; null: it never was."""
+    peak_bps: float | None
+    """The highest rate of arrivals from the loss to the recovery; null over UDP."""
+    backlog_bytes: int | None
+    """Frames that waited when the excess was largest; null over UDP."""
+    predicted_us: int | None
+    """The recovery time by the backlog and the rate to spare; null: there is none to spare, or UDP."""
+
+
+class ProbeRoundTrip(Answer):
+    """Round trips of a flow in microseconds, by its sender's kernel; null: it does not report them."""
+
+    min: int | None
+    mean: int | None
+
+
+class ProbeFlow(Answer):
+    """One flow of a trial, as measured."""
+
+    congestion: str
+    reverse: bool
+    """True: in the opposite direction of the probe."""
+    goodput_bps: float
+    """Payload that the receiver counted."""
+    retransmits: int | None
+    """Segments, by the sender's kernel; null: it does not report them."""
+    round_trip_us: ProbeRoundTrip
+
+
+class ProbeTrialResult(Answer):
+    """One trial, as measured."""
+
+    duration_ms: int
+    reason: str | None
+    """The reason why it did not run; null: it ran."""
+    fairness: float | None
+    """Jain's index of the flows in the probe's direction, from 1/n to 1; null: fewer than two."""
+    limited: bool
+    """True: the probe's own limit was the bottleneck, and not the path."""
+    flows: list[ProbeFlow]
+    shares: list[float | None]
+    """Of each flow, the part of the goodput of its direction; null where nothing arrived."""
 
 
 class ProbeResult(Answer):
@@ -105,6 +167,12 @@ class ProbeResult(Answer):
     """A soak's coefficient of variation of the rate from second to second."""
     delay_bound_us: int | None
     """The delays are this near the truth; null: not known."""
+    congestion: str | None
+    """The congestion control that the sender's kernel used; null over UDP, and of `stacks`."""
+    retransmits: int | None
+    """Segments that the sender's kernel sent again; null over UDP, and of `stacks`."""
+    trials: list[ProbeTrialResult] | None
+    """Of `stacks` alone."""
 
 
 class ProbeGap(Answer):
@@ -138,9 +206,15 @@ class ProbeAsked(Answer):
     kind: ProbeKind
     direction: Direction
     steps: list[ProbeStep]
+    """Of `stacks` one: the limit of the rate, and the duration of all trials."""
     packet_bytes: int
     patience_s: float
     requested_by: str
+    transport: ProbeTransport
+    congestion: str | None
+    """The requested one of a TCP stream; null: the default of the sender's kernel."""
+    trials: list[ProbeTrial]
+    """Of `stacks` alone."""
 
 
 class Probe(ProbeAsked):

@@ -1805,10 +1805,16 @@ export interface Probe {
   site: string
   kind: ProbeKind
   direction: Direction
+  /** Of `stacks` one: the limit of the rate, and the duration of all trials. */
   steps: ProbeStep[]
   packet_bytes: number
   patience_s: number
   requested_by: string
+  transport: ProbeTransport
+  /** The requested one of a TCP stream; null: the default of the sender's kernel. */
+  congestion: string | null
+  /** Of `stacks` alone. */
+  trials: ProbeTrial[]
   state: ProbeState
   /** Of its wait, its refusal or its end. */
   reason: string
@@ -1857,6 +1863,24 @@ export interface ProbeExcess {
   excess_us: number
   /** Until the excess is below 1 ms; null: it never was. */
   recovery_us: number | null
+  /** The highest rate of arrivals from the loss to the recovery; null over UDP. */
+  peak_bps: number | null
+  /** Frames that waited when the excess was largest; null over UDP. */
+  backlog_bytes: number | null
+  /** The recovery time by the backlog and the rate to spare; null: there is none to spare, or UDP. */
+  predicted_us: number | null
+}
+
+/** One flow of a trial, as measured. */
+export interface ProbeFlow {
+  congestion: string
+  /** True: in the opposite direction of the probe. */
+  reverse: boolean
+  /** Payload that the receiver counted. */
+  goodput_bps: number
+  /** Segments, by the sender's kernel; null: it does not report them. */
+  retransmits: number | null
+  round_trip_us: ProbeRoundTrip
 }
 
 /** An interruption of a soak. */
@@ -1867,7 +1891,7 @@ export interface ProbeGap {
 }
 
 /** The measurements that a probe makes. */
-export type ProbeKind = 'knee' | 'cbr' | 'soak'
+export type ProbeKind = 'knee' | 'cbr' | 'soak' | 'stacks'
 
 /** A probe to run as soon as its rate is free. */
 export interface ProbeNew {
@@ -1875,13 +1899,23 @@ export interface ProbeNew {
   kind: ProbeKind
   /** `out`: from the hub to the site. */
   direction?: Direction
-  /** The rate, or the highest of a sweep; left out of a sweep: the access rate, or a guess by what is known. */
+  /** The rate, the highest of a sweep, or the limit of `stacks` in each direction. Left out of a sweep or `stacks`:
+      the access rate, or a guess by what is known. */
   rate_bps?: number | null
   /** The rates of a sweep, in equal ratios from a tenth of the highest one to it. */
   steps?: number
-  /** Of each step of a sweep (1 if left out), or of the probe (10 for `cbr`, 3600 for `soak`). */
+  /** Of each step of a sweep (1 if left out), of each trial of `stacks` (10), or of the whole probe (10 for `cbr`,
+      3600 for `soak`). */
   seconds?: number | null
-  /** The payload of a datagram. */
+  /** Of `cbr` and `soak`; a sweep uses UDP, and `stacks` TCP. */
+  transport?: ProbeTransport
+  /** The congestion control of `cbr` or `soak` over TCP; left out: the default of the sender's kernel. */
+  congestion?: string | null
+  /** The congestion controls that `stacks` compares: each alone, and each pair. Left out: cubic, bbr and reno. */
+  stacks?: string[] | null
+  /** Repeats each trial of `stacks` against a flow of the first control in the opposite direction. */
+  reverse_traffic?: boolean
+  /** The payload of a datagram, or the length of a record of a TCP stream. */
   packet_bytes?: number
   /** The longest wait for free rate. */
   patience_s?: number
@@ -1902,6 +1936,18 @@ export interface ProbeResult {
   variation: number | null
   /** The delays are this near the truth; null: not known. */
   delay_bound_us: number | null
+  /** The congestion control that the sender's kernel used; null over UDP, and of `stacks`. */
+  congestion: string | null
+  /** Segments that the sender's kernel sent again; null over UDP, and of `stacks`. */
+  retransmits: number | null
+  /** Of `stacks` alone. */
+  trials: ProbeTrialResult[] | null
+}
+
+/** Round trips of a flow in microseconds, by its sender's kernel; null: it does not report them. */
+export interface ProbeRoundTrip {
+  min: number | null
+  mean: number | null
 }
 
 /** A probe that repeats. */
@@ -1910,10 +1956,16 @@ export interface ProbeSchedule {
   site: string
   kind: ProbeKind
   direction: Direction
+  /** Of `stacks` one: the limit of the rate, and the duration of all trials. */
   steps: ProbeStep[]
   packet_bytes: number
   patience_s: number
   requested_by: string
+  transport: ProbeTransport
+  /** The requested one of a TCP stream; null: the default of the sender's kernel. */
+  congestion: string | null
+  /** Of `stacks` alone. */
+  trials: ProbeTrial[]
   every_h: number
   first_hour: number
   end_hour: number
@@ -1927,13 +1979,23 @@ export interface ProbeScheduleNew {
   kind: ProbeKind
   /** `out`: from the hub to the site. */
   direction?: Direction
-  /** The rate, or the highest of a sweep; left out of a sweep: the access rate, or a guess by what is known. */
+  /** The rate, the highest of a sweep, or the limit of `stacks` in each direction. Left out of a sweep or `stacks`:
+      the access rate, or a guess by what is known. */
   rate_bps?: number | null
   /** The rates of a sweep, in equal ratios from a tenth of the highest one to it. */
   steps?: number
-  /** Of each step of a sweep (1 if left out), or of the probe (10 for `cbr`, 3600 for `soak`). */
+  /** Of each step of a sweep (1 if left out), of each trial of `stacks` (10), or of the whole probe (10 for `cbr`,
+      3600 for `soak`). */
   seconds?: number | null
-  /** The payload of a datagram. */
+  /** Of `cbr` and `soak`; a sweep uses UDP, and `stacks` TCP. */
+  transport?: ProbeTransport
+  /** The congestion control of `cbr` or `soak` over TCP; left out: the default of the sender's kernel. */
+  congestion?: string | null
+  /** The congestion controls that `stacks` compares: each alone, and each pair. Left out: cubic, bbr and reno. */
+  stacks?: string[] | null
+  /** Repeats each trial of `stacks` against a flow of the first control in the opposite direction. */
+  reverse_traffic?: boolean
+  /** The payload of a datagram, or the length of a record of a TCP stream. */
   packet_bytes?: number
   /** The longest wait for free rate. */
   patience_s?: number
@@ -1983,6 +2045,32 @@ export interface ProbeStepResult {
   /** Null: the offset of the clocks is not known, or several attempts are summed up. */
   delay_us: DelaySpread | null
   jitter_us: number | null
+}
+
+/** The protocol that carries the packets of a probe. */
+export type ProbeTransport = 'udp' | 'tcp'
+
+/** Flows that send at the same time, each named by its congestion control. */
+export interface ProbeTrial {
+  /** In the probe's direction. */
+  flows: string[]
+  /** In the opposite one. */
+  reverse: string[]
+  duration_ms: number
+}
+
+/** One trial, as measured. */
+export interface ProbeTrialResult {
+  duration_ms: number
+  /** The reason why it did not run; null: it ran. */
+  reason: string | null
+  /** Jain's index of the flows in the probe's direction, from 1/n to 1; null: fewer than two. */
+  fairness: number | null
+  /** True: the probe's own limit was the bottleneck, and not the path. */
+  limited: boolean
+  flows: ProbeFlow[]
+  /** Of each flow, the part of the goodput of its direction; null where nothing arrived. */
+  shares: (number | null)[]
 }
 
 /** A product as a feed's log describes it. */

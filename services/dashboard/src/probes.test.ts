@@ -1,6 +1,19 @@
 import { describe, expect, it } from 'vitest'
 
-import { askedOf, foundOf, lastSweep, sweepPoints, toneOf, wishOf, type Probe, type ProbeStepResult } from './probes'
+import {
+  askedOf,
+  excessRows,
+  foundOf,
+  lastSweep,
+  requestOf,
+  sweepPoints,
+  toneOf,
+  trialRows,
+  type Probe,
+  type ProbeFields,
+  type ProbeStepResult,
+  type ProbeTrialResult,
+} from './probes'
 
 const STEP: ProbeStepResult = {
   rate_bps: 400e6,
@@ -25,6 +38,32 @@ const RESULT = {
   excess: null,
   variation: null,
   delay_bound_us: null,
+  congestion: null,
+  retransmits: null,
+  trials: null,
+}
+const FLOW = {
+  congestion: 'cubic',
+  reverse: false,
+  goodput_bps: 60e6,
+  retransmits: 3,
+  round_trip_us: { min: 1, mean: 2 },
+}
+const TRIAL: ProbeTrialResult = {
+  duration_ms: 10_000,
+  reason: null,
+  fairness: 0.8,
+  limited: false,
+  flows: [FLOW, { ...FLOW, congestion: 'bbr', goodput_bps: 20e6 }, { ...FLOW, congestion: 'reno', reverse: true }],
+  shares: [0.75, 0.25, 1],
+}
+const FIELDS: ProbeFields = {
+  kind: 'knee',
+  direction: 'out',
+  transport: 'udp',
+  congestion: '',
+  rate_mbps: null,
+  seconds: null,
 }
 const PROBE: Probe = {
   id: 7,
@@ -35,6 +74,9 @@ const PROBE: Probe = {
   packet_bytes: 1200,
   patience_s: 60,
   requested_by: 'eve',
+  transport: 'udp',
+  congestion: null,
+  trials: [],
   state: 'done',
   reason: '',
   requested_at: '2026-01-01T00:00:00Z',
@@ -77,14 +119,60 @@ describe('probes in words', () => {
     expect(sweepPoints(RESULT.steps, (step) => step.loss, 0, 100, 40)).toContain('100.0,')
   })
 
+  it('compares stacks by their flows', () => {
+    const missing = { ...TRIAL, reason: 'bbr is not available', fairness: null, flows: [], shares: [] }
+    const result = { ...RESULT, trials: [TRIAL, missing] }
+    const stacks: Probe = { ...PROBE, kind: 'stacks', transport: 'tcp', result }
+    expect(askedOf(stacks)).toBe('stacks to the site')
+    expect(foundOf(stacks)).toBe('1 of 2 trials ran, the least fair 0.80 with cubic beside bbr')
+    const rows = trialRows(stacks)
+    expect(rows.map((row) => [row.name, row.share, row.fairness, row.problem])).toEqual([
+      ['1: cubic', 0.75, '0.80', null],
+      ['1: bbr', 0.25, '', null],
+      ['1: reno (reverse)', 1, '', null],
+      ['2', null, '', 'bbr is not available'],
+    ])
+    expect(trialRows(PROBE)).toEqual([])
+    const limited = trialRows({ ...stacks, result: { ...RESULT, trials: [{ ...TRIAL, limited: true }] } })
+    expect(limited[0]?.goodput).toContain('(limit reached)')
+  })
+
+  it('sets the recovery after a loss beside its prediction', () => {
+    const one = { at_us: 500_000, lost: 0, excess_us: 41_000, recovery_us: 150_000 }
+    const known = { ...one, peak_bps: 97e6, backlog_bytes: 480_000, predicted_us: 170_000 }
+    const unknown = { ...known, predicted_us: null }
+    const excess = [known, { ...unknown, recovery_us: null }, { ...unknown, peak_bps: null }]
+    const rows = excessRows({ ...PROBE, kind: 'cbr', transport: 'tcp', result: { ...RESULT, excess } })
+    expect(rows.map((row) => [row.at, row.recovered === 'never', row.predicted])).toEqual([
+      ['0.500 s', false, rows[0]?.predicted],
+      ['0.500 s', true, 'never'],
+      ['0.500 s', false, ''],
+    ])
+    expect(rows[0]?.predicted).toContain('170')
+    expect(excessRows(PROBE)).toEqual([])
+  })
+
   it('leaves to the hub what the form leaves out', () => {
-    expect(wishOf('unl.edu', 'knee', 'out', null, null)).toEqual({ site: 'unl.edu', kind: 'knee', direction: 'out' })
-    expect(wishOf('unl.edu', 'cbr', 'in', 50.5, 30)).toEqual({
+    expect(requestOf('unl.edu', FIELDS)).toEqual({ site: 'unl.edu', kind: 'knee', direction: 'out' })
+    expect(requestOf('unl.edu', { ...FIELDS, kind: 'cbr', direction: 'in', rate_mbps: 50.5, seconds: 30 })).toEqual({
       site: 'unl.edu',
       kind: 'cbr',
       direction: 'in',
       rate_bps: 50_500_000,
       seconds: 30,
+    })
+  })
+
+  it('requests TCP and its congestion controls where they apply', () => {
+    const tcp: ProbeFields = { ...FIELDS, transport: 'tcp', congestion: 'cubic, bbr' }
+    expect(requestOf('a', { ...tcp, kind: 'knee' })).toEqual({ site: 'a', kind: 'knee', direction: 'out' })
+    const one = requestOf('a', { ...tcp, kind: 'cbr', congestion: ' bbr ' })
+    expect(one).toMatchObject({ transport: 'tcp', congestion: 'bbr' })
+    expect(requestOf('a', { ...tcp, kind: 'stacks' })).toEqual({
+      site: 'a',
+      kind: 'stacks',
+      direction: 'out',
+      stacks: ['cubic', 'bbr'],
     })
   })
 })

@@ -1,5 +1,6 @@
 """Probes over the api: requests with what is left out, lists, tables, ceilings and schedules."""
 
+import csv
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from downburst.domain.access import Role
 from downburst.domain.probes import ProbeState
 from downburst.domain.probes.results import DelaySpread, ProbeResult, ProbeSecond
 from downburst.domain.probes.signs import ProbesChanged
+from downburst.domain.probes.trials import FlowResult, RoundTrip, TrialResult
 from downburst.domain.sites import Site
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
@@ -45,6 +47,11 @@ async def test_a_sweep_rises_to_the_sites_access_rate(hub: Asked) -> None:
         ({"site": "isu.edu", "kind": "soak"}, 400, "bad-request", "--rate 100M"),
         (CBR | {"rate_bps": 5}, 400, "bad-request", "a probe sends 64 kb/s"),
         (CBR | {"seconds": 4_000}, 400, "bad-request", "3600 s"),
+        ({"site": "isu.edu", "kind": "stacks"}, 400, "bad-request", "--rate 1G"),
+        (CBR | {"stacks": ["bbr"]}, 400, "bad-request", "a cbr compares no stacks"),
+        (KNEE | {"transport": "tcp"}, 400, "bad-request", "a sweep has no TCP"),
+        (CBR | {"congestion": "bbr"}, 400, "bad-request", "--transport tcp"),
+        (KNEE | {"kind": "stacks", "stacks": ["Bbr"]}, 400, "bad-request", "'Bbr' can't be"),
         (CBR | {"site": "none"}, 404, "not-found", "none"),
         (CBR | {"packet_bytes": 9_000}, 400, "bad-request", "packet_bytes"),
     ],
@@ -54,6 +61,45 @@ async def test_an_impossible_probe_is_refused(
 ) -> None:
     assert part in (await hub.problem("POST", "/v1/probes", status, code, json=wanted))["detail"]
     assert await hub.ask("GET", "/v1/probes") == []
+
+
+async def test_stacks_are_compared_up_to_the_sites_access_rate(hub: Asked) -> None:
+    made = await hub.ask("POST", "/v1/probes", 201, json={"site": "unl.edu", "kind": "stacks"})
+    assert (made["transport"], made["congestion"]) == ("tcp", None)
+    assert made["steps"] == [{"rate_bps": 1_000_000_000, "duration_ms": 180_000}]
+    assert len(made["trials"]) == 18
+    assert made["trials"][4] == {"flows": ["cubic", "bbr"], "reverse": [], "duration_ms": 10_000}
+    wanted = {"site": "isu.edu", "kind": "stacks", "stacks": ["bbr"], "seconds": 2, "reverse_traffic": False}
+    small = await hub.ask("POST", "/v1/probes", 201, json=wanted | {"rate_bps": 10**8})
+    assert [one["flows"] for one in small["trials"]] == [["bbr"], ["bbr", "bbr"]]
+    assert small["steps"] == [{"rate_bps": 10**8, "duration_ms": 4_000}]
+
+
+async def test_one_rate_may_be_sent_by_tcp(hub: Asked) -> None:
+    made = await hub.ask("POST", "/v1/probes", 201, json=CBR | {"transport": "tcp", "congestion": "cubic"})
+    assert (made["transport"], made["congestion"], made["trials"]) == ("tcp", "cubic", [])
+    udp = await hub.ask("POST", "/v1/probes", 201, json=CBR)
+    assert (udp["transport"], udp["congestion"]) == ("udp", None)
+
+
+async def test_the_flows_of_trials_are_rows_of_the_table(hub: Asked, ledger: Ledger) -> None:
+    made = await hub.ask("POST", "/v1/probes", 201, json={"site": "unl.edu", "kind": "stacks"})
+    flow = FlowResult("cubic", False, 6e7, 3, RoundTrip(40_000, 50_000))
+    trial = TrialResult(10_000, None, 0.8, False, (flow, replace(flow, congestion="bbr", goodput_bps=2e7)))
+    with ledger.transaction() as tx:
+        probes = tx.measured.probing.probes
+        result = ProbeResult((), trials=(trial, TrialResult(10_000, "bbr is not available", None, False, ())))
+        probes.save(replace(probes.one(made["id"]), state=ProbeState.DONE, result=result))
+    shown = (await hub.ask("GET", f"/v1/probes/{made['id']}"))["result"]["trials"]
+    assert shown[0]["shares"] == [0.75, 0.25]
+    assert shown[0]["flows"][1]["congestion"] == "bbr"
+    rows = list(csv.DictReader((await hub.client.get("/v1/probes?format=csv")).text.splitlines()))
+    assert [(row["trial"], row["congestion"], row["share"], row["trial_reason"]) for row in rows] == [
+        ("1", "cubic", "0.75", ""),
+        ("1", "bbr", "0.25", ""),
+        ("2", "", "", "bbr is not available"),
+    ]
+    assert (rows[0]["round_trip_min_us"], rows[0]["retransmits"], rows[0]["kind"]) == ("40000", "3", "stacks")
 
 
 async def test_probes_are_listed_by_filters_and_page_by_page(hub: Asked, clock: FakeClock) -> None:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from downburst_app.cli import main
-from downburst_app.cli.probes import probe as module
+from downburst_app.cli.probes import follow
 
 STEP = {
     "rate_bps": 800_000_000,
@@ -30,8 +30,21 @@ RESULT: dict[str, Any] = {
     "knee_bps": 600_000_000.0,
     "knee_reason": None,
     "losses": 3,
-    "excess": [{"at_us": 500_000, "lost": 1, "excess_us": 40_000, "recovery_us": None}],
+    "excess": [
+        {
+            "at_us": 500_000,
+            "lost": 1,
+            "excess_us": 40_000,
+            "recovery_us": None,
+            "peak_bps": None,
+            "backlog_bytes": None,
+            "predicted_us": None,
+        }
+    ],
     "variation": None,
+    "congestion": None,
+    "retransmits": None,
+    "trials": None,
 }
 WAITING: dict[str, Any] = {
     "id": 7,
@@ -49,6 +62,9 @@ WAITING: dict[str, Any] = {
     "ended_at": None,
     "attempts": 0,
     "schedule": None,
+    "transport": "udp",
+    "congestion": None,
+    "trials": [],
     "circumstances": {},
     "gaps": [],
     "result": None,
@@ -89,7 +105,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Asked:
         return asked.answer(method, f"http://h{path}", **given)
 
     monkeypatch.setattr("downburst_client.hubs.Hub.request", request)
-    monkeypatch.setattr(module, "LOOK_S", 0.0)
+    monkeypatch.setattr(follow, "LOOK_S", 0.0)
     return asked
 
 
@@ -117,7 +133,7 @@ def test_a_sweep_is_followed_to_its_knee(hub: Asked, capsys: pytest.CaptureFixtu
     assert err.splitlines() == ["probe 7 is waiting: circuit 3 holds 1 Gb/s", "probe 7 is running"]
     assert "probe 7 of unl.edu: knee to the site, done: the knee is at 600 Mb/s" in out
     assert "11.000%" in out
-    assert "1 lost at 0.500 s: 40.0 ms late, it never returned" in out
+    assert "│ 0.500 s │ 1    │ 40.000 ms │ never           │           │" in out
     assert "up to 0.12 ms behind its schedule" in out
 
 
@@ -128,6 +144,77 @@ def test_a_knee_that_no_loss_confirms_is_a_lower_limit(hub: Asked, capsys: pytes
     out = " ".join(capsys.readouterr().out.split())
     assert "at least 600 Mb/s: no step lost packets" in out
     assert "the knee is" not in out
+
+
+def test_one_rate_is_sent_by_tcp_and_its_recovery_is_compared(hub: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    excess = RESULT["excess"][0] | {"peak_bps": 97e6, "backlog_bytes": 480_000}
+    recovered = excess | {"recovery_us": 150_000, "predicted_us": 170_000}
+    result = RESULT | {"excess": [recovered, excess], "congestion": "cubic", "retransmits": 5}
+    sent = DONE | {"kind": "cbr", "transport": "tcp", "congestion": "cubic", "result": result}
+    hub.answers = {"POST /v1/probes": sent}
+    assert ended("probe", "cbr", "unl.edu", "--rate", "100M", "--transport", "tcp", "--congestion", "cubic") == 0
+    assert hub.requests[0][2] == {
+        "site": "unl.edu",
+        "kind": "cbr",
+        "direction": "out",
+        "rate_bps": 100_000_000,
+        "seconds": 10.0,
+        "packet_bytes": 1_200,
+        "patience_s": 60.0,
+        "transport": "tcp",
+        "congestion": "cubic",
+    }
+    out = capsys.readouterr().out
+    assert "cbr over TCP to the site, done" in out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if "0.500 s" in line]
+    assert rows == [
+        ["0.500 s", "1", "40.000 ms", "150.000 ms", "170.000 ms"],
+        ["0.500 s", "1", "40.000 ms", "never", "never"],
+    ]
+    assert "TCP with cubic sent 5 segments again" in out
+
+
+def test_stacks_are_compared_in_a_table_of_trials(hub: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    flow = {"congestion": "cubic", "reverse": False, "goodput_bps": 6e7, "retransmits": 3}
+    cubic = flow | {"round_trip_us": {"min": 40_000, "mean": 52_000}}
+    reno = flow | {
+        "congestion": "reno",
+        "reverse": True,
+        "goodput_bps": 3e7,
+        "round_trip_us": {"min": None, "mean": None},
+    }
+    trial = {"duration_ms": 10_000, "reason": None, "fairness": 0.8, "limited": False}
+    trials = [
+        trial
+        | {"flows": [cubic, cubic | {"congestion": "bbr", "goodput_bps": 2e7}, reno], "shares": [0.75, 0.25, 1.0]},
+        trial | {"fairness": None, "limited": True, "flows": [cubic], "shares": [1.0]},
+        trial | {"fairness": None, "reason": "bbr is not available at unl.edu", "flows": [], "shares": []},
+    ]
+    result = RESULT | {"steps": [], "excess": None, "trials": trials}
+    hub.answers = {"POST /v1/probes": DONE | {"kind": "stacks", "transport": "tcp", "result": result}}
+    arguments = ("--controls", "cubic, bbr", "--rate", "200M", "--seconds", "5", "--no-reverse")
+    assert ended("probe", "stacks", "unl.edu", *arguments) == 0
+    assert hub.requests[0][2] == {
+        "site": "unl.edu",
+        "kind": "stacks",
+        "direction": "out",
+        "rate_bps": 200_000_000,
+        "seconds": 5.0,
+        "patience_s": 60.0,
+        "stacks": ["cubic", "bbr"],
+        "reverse_traffic": False,
+    }
+    out = capsys.readouterr().out
+    assert "stacks to the site, done: 2 of 3 trials ran, the least fair 0.80 with cubic beside bbr" in out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if " ms " in line]
+    assert rows == [
+        ["1", "cubic", "60 Mb/s", "75%", "3", "52.000 ms", "0.80"],
+        ["", "bbr", "20 Mb/s", "25%", "3", "52.000 ms", ""],
+        ["2", "cubic", "60 Mb/s", "100%", "3", "52.000 ms", ""],
+    ]
+    assert "reno (reverse)" in out
+    assert "trial 2 was held back by the probe's own limit" in out
+    assert "trial 3 did not run: bbr is not available at unl.edu" in out
 
 
 def test_a_refusal_ends_the_command_with_its_reason(hub: Asked, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,12 +6,14 @@ from itertools import pairwise
 
 import pytest
 
-from downburst.domain.probes import ProbeKind, ProbeRequest, ProbeSchedule, ProbeStep
+from downburst.domain.circuits import Direction
+from downburst.domain.probes import ProbeKind, ProbeRequest, ProbeSchedule, ProbeStep, ProbeTransport
 from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling, day_of, over_ceiling
-from downburst.domain.probes.checks import check_request, check_schedule, sweep
+from downburst.domain.probes.checks import check_request, check_schedule, stack_trials, sweep
 from downburst.domain.probes.results import ProbeSecond, variation
+from downburst.domain.probes.trials import MOST_TRIALS, FlowResult, Trial, TrialResult
 from downburst.foundation.errors import BadInput
-from factories import SOME_TIME, probe_request
+from factories import SOME_TIME, probe_request, stacks_request
 
 GB = 10**9
 
@@ -41,6 +43,11 @@ def test_a_sweep_rises_by_equal_ratios_from_a_tenth_to_the_highest_rate() -> Non
         (ProbeKind.KNEE, {"steps": (ProbeStep(GB, 1_000), ProbeStep(GB // 2, 1_000))}, "rise"),
         (ProbeKind.KNEE, {"patience_s": 1e9}, "24 hours"),
         (ProbeKind.KNEE, {"steps": (ProbeStep(64_000, 1_000),)}, "sends 6 packets, and needs 50"),
+        (ProbeKind.KNEE, {"transport": ProbeTransport.TCP}, "a sweep has no TCP"),
+        (ProbeKind.CBR, {"transport": ProbeTransport.TCP, "packet_bytes": 1_449}, "a record over TCP has 64 to 1448"),
+        (ProbeKind.CBR, {"congestion": "bbr"}, "--transport tcp"),
+        (ProbeKind.CBR, {"transport": ProbeTransport.TCP, "congestion": "BBR"}, "such as cubic or bbr"),
+        (ProbeKind.SOAK, {"trials": (Trial(("cubic",), (), 1_000),)}, "other probes none"),
     ],
 )
 def test_a_request_beyond_the_bounds_is_refused(kind: ProbeKind, change: dict[str, object], part: str) -> None:
@@ -49,6 +56,54 @@ def test_a_request_beyond_the_bounds_is_refused(kind: ProbeKind, change: dict[st
     with pytest.raises(BadInput) as refused:
         check_request(replace(request, **change))  # type: ignore[arg-type]
     assert part in refused.value.sentence
+
+
+def test_each_stack_runs_alone_and_in_pairs_and_all_again_against_reverse_traffic() -> None:
+    trials = stack_trials(["cubic", "bbr"], seconds=2.5, reverse_traffic=True)
+    flows = [("cubic",), ("bbr",), ("cubic", "cubic"), ("cubic", "bbr"), ("bbr", "bbr")]
+    assert [trial.flows for trial in trials] == flows * 2
+    assert [trial.reverse for trial in trials] == [()] * 5 + [("cubic",)] * 5
+    assert {trial.duration_ms for trial in trials} == {2_500}
+    most = stack_trials(["a", "b", "c", "d"], seconds=60, reverse_traffic=True)
+    assert len(most) == 28 <= MOST_TRIALS
+
+
+@pytest.mark.parametrize(
+    ("controls", "seconds", "part"),
+    [
+        ([], 10, "1 to 4"),
+        (["a", "b", "c", "d", "e"], 10, "1 to 4"),
+        (["bbr", "bbr"], 10, "different"),
+        (["bbr", "../x"], 10, "'../x' can't be"),
+        (["bbr"], 0.1, "0.5 to 60 s"),
+        (["bbr"], 61, "0.5 to 60 s"),
+    ],
+)
+def test_an_impossible_comparison_is_refused(controls: list[str], seconds: float, part: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        stack_trials(controls, seconds=seconds, reverse_traffic=True)
+    assert part in refused.value.sentence
+
+
+def test_reverse_traffic_counts_for_rates_and_bytes_of_both_directions() -> None:
+    both = stacks_request(rate_bps=80_000_000)
+    check_request(both)
+    assert both.seconds == 20
+    assert (both.rate_bps(Direction.OUT), both.rate_bps(Direction.IN)) == (80_000_000, 80_000_000)
+    assert both.frame_bytes == 10_000_000 * (20 + 10)
+    one = stacks_request(rate_bps=80_000_000, reverse_traffic=False)
+    assert (one.rate_bps(Direction.OUT), one.rate_bps(Direction.IN)) == (80_000_000, 0)
+    assert one.frame_bytes == 10_000_000 * 10
+    with pytest.raises(BadInput, match="1 to 32 trials"):
+        check_request(replace(one, trials=()))
+
+
+def test_a_trial_knows_the_shares_of_each_direction_and_its_bytes() -> None:
+    flows = (FlowResult("cubic", False, 30e6, 2), FlowResult("bbr", False, 10e6), FlowResult("cubic", True, 5e6, 1))
+    trial = TrialResult(8_000, None, 0.8, False, flows)
+    assert trial.shares == [0.75, 0.25, 1.0]
+    assert trial.frame_bytes == round(45e6 * 1_538 / 1_448) + 3 * 1_538
+    assert TrialResult(8_000, None, None, False, (FlowResult("bbr", False, 0.0),)).shares == [None]
 
 
 @pytest.mark.parametrize(

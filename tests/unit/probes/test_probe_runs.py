@@ -8,16 +8,17 @@ from datetime import timedelta
 import pytest
 
 from downburst.domain.events import NodeChanged
-from downburst.domain.probes import ProbeKind, ProbeSchedule, ProbeState, ProbeStep
-from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling
-from downburst.domain.probes.results import ProbeSecond
-from downburst.domain.probes.signs import ProbeSecondReported
+from downburst.domain.probes import ProbeKind, ProbeSchedule, ProbeState, ProbeStep, ProbeTransport
+from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling, day_of
+from downburst.domain.probes.results import ProbeResult, ProbeSecond
+from downburst.domain.probes.signs import ProbeOver, ProbeSecondReported
+from downburst.domain.probes.trials import PAUSE_S, FlowResult, TrialResult
 from downburst.domain.topology.bookings import BookingAnswer
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import CircuitConflict, Failure
 from downburst.ledger import Ledger
 from downburst.supervision import FAULTS
-from factories import probe_request
+from factories import probe_request, stacks_request
 from kit.probes import over, step
 from unit.probes.stage import M, Stage
 
@@ -59,6 +60,51 @@ async def test_a_site_without_a_port_needs_no_calendar(stage: Stage) -> None:
     probe = await stage.started(probe_request("isu.edu"))
     assert (probe.state, probe.circumstances["reserved"]) == (ProbeState.RUNNING, None)
     assert stage.bookings.booked_ones == []
+
+
+async def test_reverse_traffic_reserves_both_directions(stage: Stage) -> None:
+    probe = await stage.started(stacks_request())
+    assert probe.state is ProbeState.RUNNING
+    (booking,) = stage.bookings.booked_ones
+    assert (booking.wanted.rate_out_bps, booking.wanted.rate_in_bps) == (10 * M, 10 * M)
+    assert booking.wanted.seconds > 20 + 10 * PAUSE_S, "ten trials of 2 s, and a pause for each"
+    await stage.ends(probe)
+    await stage.started(stacks_request(reverse_traffic=False))
+    wanted = stage.bookings.booked_ones[-1].wanted
+    assert (wanted.rate_out_bps, wanted.rate_in_bps) == (10 * M, 0)
+
+
+async def test_stacks_count_the_bytes_that_their_flows_sent(stage: Stage) -> None:
+    probe = await stage.started(stacks_request(rate_bps=80 * M))
+    with stage.ledger.transaction(writes=False) as tx:
+        assert tx.measured.probing.probes.used_bytes("unl.edu", day_of(stage.clock.now())) == 300 * M
+    flow = FlowResult("cubic", False, 1_448 * 8_000.0, 10)
+    trials = (TrialResult(2_000, None, None, False, (flow,)), TrialResult(2_000, "bbr is missing", None, False, ()))
+    stage.runner.handle(ProbeOver(probe.name, "done", None, ProbeResult((), trials=trials)))
+    await stage.work()
+    ended = stage.kept(probe)
+    assert ended.result is not None
+    assert ended.result.trials == trials
+    with stage.ledger.transaction(writes=False) as tx:
+        used = tx.measured.probing.probes.used_bytes("unl.edu", day_of(stage.clock.now()))
+    assert used == 1_538 * (1_000 * 2 + 10)
+
+
+async def test_a_soak_over_tcp_adds_up_its_retransmissions(stage: Stage) -> None:
+    soak = replace(probe_request(kind=ProbeKind.SOAK), transport=ProbeTransport.TCP, congestion="cubic")
+    probe = await stage.started(replace(soak, steps=(ProbeStep(10 * M, 100_000),)))
+    first = ProbeResult((step(10 * M),), congestion="cubic", retransmits=3)
+    stage.runner.handle(ProbeOver(probe.name, "failed", "the session ended", first))
+    await stage.work(seconds=10)
+    await stage.work()
+    again = stage.kept(probe)
+    assert (again.state, again.attempts) == (ProbeState.RUNNING, 2)
+    assert stage.node.started[-1].request.congestion == "cubic"
+    stage.runner.handle(ProbeOver(again.name, "done", None, replace(first, retransmits=4)))
+    await stage.work()
+    result = stage.kept(probe).result
+    assert result is not None
+    assert (result.congestion, result.retransmits, result.sent) == ("cubic", 7, 2_000)
 
 
 async def test_a_refusal_of_the_calendar_names_the_holder_of_the_rate(stage: Stage) -> None:

@@ -5,25 +5,28 @@ from typing import Annotated
 import typer
 
 from downburst.domain.circuits import Direction
-from downburst.domain.probes import ProbeKind
+from downburst.domain.probes import ProbeKind, ProbeTransport
 from downburst.foundation.errors import BadInput
-from downburst.foundation.rates import parse_rate_bps, rate_text
+from downburst.foundation.rates import rate_text
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst_app.cli.probes.options import Congestion, Site, Transport, Way, request
 
 app = typer.Typer(help="Repeat probes.", no_args_is_help=True)
 
 
 @app.command("add")
 def add(  # noqa: PLR0913
-    site: Annotated[str, typer.Argument(help="Name of the site.")],
-    kind: Annotated[ProbeKind, typer.Argument(help="knee, cbr or soak.")] = ProbeKind.KNEE,
+    site: Site,
+    kind: Annotated[ProbeKind, typer.Argument(help="knee, cbr, soak or stacks.")] = ProbeKind.KNEE,
     *,
     every_h: Annotated[int, typer.Option("--every", min=1, max=744, help="Hours from one to the next.")] = 24,
     window: Annotated[str | None, typer.Option(help="Hours of the day in UTC, such as 2-5 or 22-4.")] = None,
     rate: Annotated[str | None, typer.Option(help="The rate, or the highest of a sweep.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0.1, max=604_800, help="Of the probe or each rate.")] = None,
-    direction: Annotated[Direction, typer.Option(help="out: from the hub to the site.")] = Direction.OUT,
+    transport: Transport = ProbeTransport.UDP,
+    congestion: Congestion = None,
+    direction: Way = Direction.OUT,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -32,9 +35,9 @@ def add(  # noqa: PLR0913
     Example: downburst probe schedule add unl.edu knee --every 24 --window 2-5
     """
     first, end = _hours(window)
-    wanted = {"site": site, "kind": kind.value, "direction": direction.value, "every_h": every_h}
-    wanted |= {"first_hour": first, "end_hour": end}
-    wanted |= given(rate_bps=None if rate is None else parse_rate_bps(rate), seconds=seconds)
+    wanted = request(
+        site, kind, direction, rate=rate, seconds=seconds, transport=transport, congestion=congestion
+    ) | {"every_h": every_h, "first_hour": first, "end_hour": end}
     made = HubClient(hub).ask("POST", "v1", "probe-schedules", json=wanted)
     show(made) if as_json else print(
         f"schedule {made['id']}: the first probe of {site} begins from {made['next_at']} on"

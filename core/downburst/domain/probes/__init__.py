@@ -10,6 +10,7 @@ from typing import Any
 
 from downburst.domain.circuits import Direction
 from downburst.domain.probes.results import ProbeResult
+from downburst.domain.probes.trials import Trial
 
 
 class ProbeKind(StrEnum):
@@ -21,6 +22,16 @@ class ProbeKind(StrEnum):
     """One rate: delay, jitter, loss, and the delay's excess after each loss."""
     SOAK = "soak"
     """One rate for hours: the variation of the rate from second to second. It continues after an interruption."""
+    STACKS = "stacks"
+    """TCP flows of several congestion controls, alone and beside each other, as fast as a limit allows."""
+
+
+class ProbeTransport(StrEnum):
+    """The protocol that carries the packets of a probe."""
+
+    UDP = "udp"
+    TCP = "tcp"
+    """A lost packet is repaired, and costs delay instead of data."""
 
 
 class ProbeState(StrEnum):
@@ -59,16 +70,31 @@ class ProbeRequest:
     direction: Direction
     """Out: from the hub to the site."""
     steps: tuple[ProbeStep, ...]
+    """Of `stacks` one: the limit of the rate, and the duration of all trials."""
     packet_bytes: int = 1_200
-    """The payload of a datagram."""
+    """The payload of a datagram, or the length of a record of a TCP stream."""
     patience_s: float = 60.0
     """The longest wait for the start."""
     by: str = ""
+    transport: ProbeTransport = ProbeTransport.UDP
+    congestion: str | None = None
+    """The congestion control of a TCP stream; None: the default of the sender's kernel."""
+    trials: tuple[Trial, ...] = ()
+    """Of `stacks` alone."""
 
     @property
     def highest_bps(self) -> int:
-        """The rate that it reserves."""
+        """The rate that it reserves in each direction in which it sends."""
         return max(step.rate_bps for step in self.steps)
+
+    @property
+    def sends_both_ways(self) -> bool:
+        """True if it has reverse traffic."""
+        return any(trial.reverse for trial in self.trials)
+
+    def rate_bps(self, direction: Direction) -> int:
+        """The rate that it reserves in one direction."""
+        return self.highest_bps if self.sends_both_ways or direction is self.direction else 0
 
     @property
     def seconds(self) -> float:
@@ -77,8 +103,13 @@ class ProbeRequest:
 
     @property
     def frame_bytes(self) -> int:
-        """Bytes of frames that it sends at most."""
-        return sum(step.frame_bytes for step in self.steps)
+        """Bytes of frames that it sends at most, in both directions together."""
+        return sum(step.frame_bytes for step in self.steps) + self._reverse_bytes
+
+    @property
+    def _reverse_bytes(self) -> int:
+        duration_ms = sum(trial.duration_ms for trial in self.trials if trial.reverse)
+        return ProbeStep(self.highest_bps, duration_ms).frame_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, pstdev
 from typing import Any
 
+from downburst.domain.probes.trials import FlowResult, RoundTrip, TrialResult
+
 
 @dataclass(frozen=True, slots=True)
 class DelaySpread:
@@ -52,6 +54,12 @@ class Excess:
     excess_us: int
     recovery_us: int | None
     """Until the excess is below 1 ms again; None: it never was."""
+    peak_bps: float | None = None
+    """The highest rate of arrivals from the loss to the recovery; None: over UDP, where nothing is sent again."""
+    backlog_bytes: int | None = None
+    """Frames that waited when the excess was largest; None: over UDP."""
+    predicted_us: int | None = None
+    """The recovery time by the backlog and the rate that TCP has to spare; None: there is none to spare, or UDP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,12 @@ class ProbeResult:
     """The coefficient of variation of the rate from second to second; None: fewer than two seconds."""
     delay_bound_us: int | None = None
     """The delays are this near the truth; None: not known."""
+    congestion: str | None = None
+    """The congestion control that the sender's kernel used; None: over UDP, or of several flows."""
+    retransmits: int | None = None
+    """Segments that the sender's kernel sent again; None: over UDP, or of several flows."""
+    trials: tuple[TrialResult, ...] | None = None
+    """Of `stacks` alone."""
 
     @property
     def confirmed_knee_bps(self) -> float | None:
@@ -128,7 +142,10 @@ def result_of(values: Mapping[str, Any]) -> ProbeResult:
     steps = tuple(StepResult(**step | {"delay_us": _spread(step["delay_us"])}) for step in values["steps"])
     excess = values["excess"]
     after = None if excess is None else tuple(Excess(**one) for one in excess)
-    return ProbeResult(**dict(values) | {"steps": steps, "excess": after})
+    # Results of before this member have none.
+    trials = values.get("trials")
+    compared = None if trials is None else tuple(map(_trial, trials))
+    return ProbeResult(**dict(values) | {"steps": steps, "excess": after, "trials": compared})
 
 
 def second_of(values: Mapping[str, Any]) -> ProbeSecond:
@@ -139,6 +156,14 @@ def second_of(values: Mapping[str, Any]) -> ProbeSecond:
 def plain(value: ProbeResult | ProbeSecond) -> dict[str, Any]:
     """Plain values, for JSON."""
     return asdict(value)
+
+
+def _trial(values: Mapping[str, Any]) -> TrialResult:
+    return TrialResult(**dict(values) | {"flows": tuple(map(_flow, values["flows"]))})
+
+
+def _flow(values: Mapping[str, Any]) -> FlowResult:
+    return FlowResult(**dict(values) | {"round_trip_us": RoundTrip(**values["round_trip_us"])})
 
 
 def _spread(values: Mapping[str, int] | None) -> DelaySpread | None:

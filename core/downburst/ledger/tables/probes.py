@@ -4,17 +4,28 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, ForeignKey, Int
 
 from downburst.ledger.tables.base import NUMBER, Instant, metadata
 
+
+def _request() -> list[Column[object]]:
+    """The columns of a request, which probes and schedules share."""
+    return [
+        Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
+        Column("kind", String(16), nullable=False),
+        Column("direction", String(8), nullable=False),
+        Column("steps", JSON, nullable=False),
+        Column("packet_bytes", Integer, nullable=False),
+        Column("patience_s", Float, nullable=False),
+        Column("requested_by", Text, nullable=False),
+        Column("transport", String(8), nullable=False),
+        Column("congestion", String(16)),
+        Column("trials", JSON, nullable=False),
+    ]
+
+
 probes = Table(
     "probes",
     metadata,
     Column("id", NUMBER, primary_key=True, autoincrement=True),
-    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
-    Column("kind", String(16), nullable=False),
-    Column("direction", String(8), nullable=False),
-    Column("steps", JSON, nullable=False),
-    Column("packet_bytes", Integer, nullable=False),
-    Column("patience_s", Float, nullable=False),
-    Column("requested_by", Text, nullable=False),
+    *_request(),
     Column("requested_at", Instant, nullable=False),
     Column("schedule", BigInteger),
     Column("state", String(16), nullable=False, index=True),
@@ -45,13 +56,7 @@ probe_schedules = Table(
     "probe_schedules",
     metadata,
     Column("id", NUMBER, primary_key=True, autoincrement=True),
-    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
-    Column("kind", String(16), nullable=False),
-    Column("direction", String(8), nullable=False),
-    Column("steps", JSON, nullable=False),
-    Column("packet_bytes", Integer, nullable=False),
-    Column("patience_s", Float, nullable=False),
-    Column("requested_by", Text, nullable=False),
+    *_request(),
     Column("every_h", Integer, nullable=False),
     Column("first_hour", Integer, nullable=False),
     Column("end_hour", Integer, nullable=False),

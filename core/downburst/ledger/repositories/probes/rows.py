@@ -6,9 +6,19 @@ from typing import Any
 from sqlalchemy import Row
 
 from downburst.domain.circuits import Direction
-from downburst.domain.probes import Probe, ProbeGap, ProbeKind, ProbeRequest, ProbeSchedule, ProbeState, ProbeStep
+from downburst.domain.probes import (
+    Probe,
+    ProbeGap,
+    ProbeKind,
+    ProbeRequest,
+    ProbeSchedule,
+    ProbeState,
+    ProbeStep,
+    ProbeTransport,
+)
 from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling
 from downburst.domain.probes.results import plain, result_of
+from downburst.domain.probes.trials import Trial
 from downburst.foundation.clock import from_us, to_us
 
 
@@ -22,6 +32,9 @@ def request_row(request: ProbeRequest) -> dict[str, Any]:
         "packet_bytes": request.packet_bytes,
         "patience_s": request.patience_s,
         "requested_by": request.by,
+        "transport": request.transport.value,
+        "congestion": request.congestion,
+        "trials": [[list(trial.flows), list(trial.reverse), trial.duration_ms] for trial in request.trials],
     }
 
 
@@ -71,6 +84,9 @@ def request_of(row: Row[Any]) -> ProbeRequest:
         row.packet_bytes,
         row.patience_s,
         row.requested_by,
+        ProbeTransport(row.transport),
+        row.congestion,
+        tuple(Trial(tuple(flows), tuple(reverse), duration_ms) for flows, reverse, duration_ms in row.trials),
     )
 
 
