@@ -304,7 +304,7 @@ impl Conduct {
     }
 
     fn clock(&self) -> ClockOf {
-        let site = lock(&self.orders.handle.status).clock;
+        let site = lock(&self.orders.handle.status).clock.compared;
         ClockOf { site, direction: self.line.direction }
     }
 }
