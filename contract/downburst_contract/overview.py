@@ -13,7 +13,7 @@ from downburst_contract.base import Answer, Number, OpenAnswer
 from downburst_contract.circuits import Circuit
 from downburst_contract.latency import FeedLatency
 from downburst_contract.plans import Candidate, Figure, Floor, Leg
-from downburst_contract.sites import PathFacts, SiteCondition
+from downburst_contract.sites import OwnClock, PathFacts, SiteCondition
 
 
 class Alive(Answer):
@@ -199,6 +199,7 @@ class SiteSeen(SiteCondition):
     clock_offset_ms: float | None
     clock_bound_ms: float | None
     round_trip_ms: float | None
+    own_clock: OwnClock | None
     path: PathFacts
     stored: int
     last_receipt: datetime | None

@@ -304,10 +304,25 @@ class DataConnections(Answer):
     reason: str
 
 
+class OwnClock(Answer):
+    """A site's clock by the site's kernel, against true time and not against the hub's clock."""
+
+    synchronised: bool
+    """A daemon keeps it in step."""
+    daemon: str | None
+    """The program that disciplines it; null: the site sees none."""
+    error_ms: float
+    """The largest error; it grows without a daemon."""
+    estimated_error_ms: float
+    """The error that the daemon expects."""
+
+
 class SessionShown(Answer):
     """The session of a connected site."""
 
     data_connections: DataConnections | None
+    clock: OwnClock | None
+    """Null: not connected, or a receiver that does not report it."""
 
 
 class SiteWhole(SiteCondition, Site):

@@ -8,11 +8,13 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from downburst.host.host_clock import ClockSource, HostClock, of_chrony, read_host_clock
+from downburst.host.host_clock import ClockSource, HostClock, of_chrony, of_kernel, read_host_clock
 from kit.capabilities import skip
+from kit.node import HubNode, SiteNode
 from kit.patience import wait_for
 
 
@@ -77,6 +79,29 @@ def test_a_client_that_follows_a_server_is_in_step_within_its_error(client: Chro
     clock = client.clock()
     assert 0 < clock.error_us < 1_000_000, "server and client have the same clock"
     assert clock.reference in ("127.0.0.1", "localhost")
+
+
+def test_a_site_reports_its_own_clock_and_the_daemon_beside_it(tmp_path: Path, server: Chrony) -> None:
+    wait_for("chronyd", lambda: server.clock().source is ClockSource.CHRONY, 30)
+    kernel = of_kernel()
+    hub = HubNode(tmp_path / "hub").start()
+    site = SiteNode(tmp_path / "far", hub.address)
+    hub.site("far", token_file=site.token_file)
+    try:
+        site.start()
+        hub.wait_connected("far")
+        (found,) = wait_for("the site's word on its clock", lambda: reported(hub), 30)
+    finally:
+        site.stop()
+        hub.stop()
+    assert found["daemon"] in ("chrony", "timemaster", "ptp"), "of several daemons, one that steers the clock counts"
+    assert found["synchronised"] is kernel.synchronised
+    assert found["error_us"] >= kernel.error_us // 2, "both ask the kernel"
+
+
+def reported(hub: HubNode) -> list[dict[str, Any]]:
+    """The clocks of all sites that report theirs."""
+    return [one["site_clock"] for one in hub.do("status")["sessions"] if "site_clock" in one]
 
 
 def test_a_daemon_without_a_server_follows_no_reference(tmp_path: Path) -> None:

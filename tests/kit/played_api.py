@@ -33,7 +33,7 @@ from downburst.domain.events import (
 )
 from downburst.domain.faults import Fault
 from downburst.domain.feeds import TrafficMinute
-from downburst.domain.latency import LatencyKind
+from downburst.domain.latency import LatencyKind, SiteClock
 from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes, OrderUse
 from downburst.domain.plans import Candidate, LegCounters, Transport
 from downburst.domain.probes import ProbeState
@@ -253,10 +253,11 @@ def _happen(live: Any, clock: FakeClock) -> None:
     path = TcpPath(70_000, 10_000, 50, 24_000_000, is_lower_bound=True, congestion="cubic", path_mtu_bytes=1_400)
     applied = AppliedProfile("overseas", ProfileState.CANARY, TcpKnobs("bbr", connections=4))
     streams = Streams(open=3, planned=4, reason="it helps")
+    own_clock = SiteClock(synchronised=True, error_us=1_250, estimated_error_us=90, daemon="chrony")
     for second, size in enumerate((1000, 0, 0, 3000)):
         begin = at_us + second * 1_000_000
         feed, leg = FeedTraffic("NGRID", 1, size, (size,), 9), LegTraffic(2, "NGRID", 2000, 0, 1, size, 2, 0)
-        session = SessionTraffic("unl.edu", 1500, 250, 500, progress, streams, path, applied)
+        session = SessionTraffic("unl.edu", 1500, 250, 500, progress, streams, path, applied, own_clock)
         live.apply(TrafficSeen(begin, begin + 1_000_000, (feed,), (leg,), (session,), 0))
     lacking = (
         FeedBacklog("NGRID", True, 4_000, 1_000_000, at_us - 720_000_000, 17, 5_000),

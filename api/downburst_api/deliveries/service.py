@@ -32,7 +32,7 @@ class Context:
 
     def path(self, site: str, leg: int | None, live: LiveState, tcp: TcpThen | None = None) -> PathNow:
         """The path to a site at present, and the repair of a leg."""
-        known = live.paths.of(site)
+        known, session = live.paths.of(site), live.session(site)
         trip_us = known.least_round_trip_us
         return PathNow(
             circuits=self.circuits.get(site, ()),
@@ -40,6 +40,7 @@ class Context:
             round_trip_ms=None if trip_us is None else trip_us / 1000,
             resent_share=known.loss,
             repair_share=None if leg is None else live.repairs.share(leg),
+            site_clock=None if session is None else session.clock,
         )
 
     def known(self, product: ProductFacts, site: str, live: LiveState) -> Known:

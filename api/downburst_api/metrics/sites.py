@@ -19,6 +19,9 @@ def sites_text(sites: Sequence[str], sessions: Mapping[str, SiteSession], ldm_si
     yield text_of(catalogue.TRANSPORT_INFO, _transports(here))
     offsets = ((one.site, one.clock_offset_us) for one in here)
     yield text_of(catalogue.CLOCK_OFFSET, (((site,), us / 1e6) for site, us in offsets if us is not None))
+    own = [((one.site,), one.clock) for one in here if one.clock is not None]
+    yield text_of(catalogue.SITE_CLOCK_SYNCHRONISED, ((site, clock.synchronised) for site, clock in own))
+    yield text_of(catalogue.SITE_CLOCK_ERROR, ((site, clock.error_us / 1e6) for site, clock in own))
     bounds = ((one.site, one.clock_bound_us) for one in here)
     yield text_of(catalogue.CLOCK_BOUND, (((site,), us / 1e6) for site, us in bounds if us is not None))
 

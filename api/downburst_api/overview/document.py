@@ -24,7 +24,7 @@ from downburst_api.overview.wrong import Wrong, graded, in_order, out
 from downburst_api.plans.shapes import plan_out
 from downburst_api.runtime import Runtime
 from downburst_api.sites.path import seen_of
-from downburst_api.sites.shapes import backlog_out, standing_out
+from downburst_api.sites.shapes import backlog_out, own_clock_out, standing_out
 from downburst_contract.overview import Overview
 
 router = APIRouter(prefix="/v1", tags=["overview"])
@@ -138,6 +138,7 @@ def _site(site: Site, facts: Facts, hub: Runtime, now: datetime) -> dict[str, An
         "clock_offset_ms": _ms(session.clock_offset_us if session else None),
         "clock_bound_ms": _ms(session.clock_bound_us if session else None),
         "round_trip_ms": _ms(session.round_trip_us if session else None),
+        "own_clock": own_clock_out(session),
         "path": seen_of(site, known, offered, measured, retry=retry),
         "stored": received.stored if received else 0,
         "last_receipt": received.last_receipt_at if received else None,

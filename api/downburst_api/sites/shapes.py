@@ -8,7 +8,7 @@ from downburst.domain.backlog import Backlog
 from downburst.foundation.clock import from_us
 from downburst.live.site_states import SiteStanding
 from downburst.live.state import SiteSession
-from downburst_contract.sites import Heartbeat
+from downburst_contract.sites import Heartbeat, OwnClock
 
 
 def standing_out(stands: SiteStanding) -> dict[str, Any]:
@@ -53,6 +53,19 @@ def heartbeats_out(session: SiteSession | None) -> Mapping[str, Heartbeat]:
         for feed in session.progress.values()
         if feed.heartbeat_us or feed.heartbeat_waits_us
     }
+
+
+def own_clock_out(session: SiteSession | None) -> OwnClock | None:
+    """A connected site's word on its clock."""
+    if session is None or not session.connected or session.clock is None:
+        return None
+    clock = session.clock
+    return OwnClock(
+        synchronised=clock.synchronised,
+        daemon=clock.daemon,
+        error_ms=clock.error_us / 1000,
+        estimated_error_ms=clock.estimated_error_us / 1000,
+    )
 
 
 def _moment(microseconds: int | None) -> datetime | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from downburst.deliveries.stages import duration, size_text
 from downburst.domain.circuits import CircuitState
+from downburst.domain.latency import SiteClock
 from downburst.domain.plans import Transport
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class PathNow:
     """Of the segments sent by TCP; None: too few."""
     repair_share: float | None = None
     """Of the bytes that the product's multicast leg sent; None: nothing sent yet."""
+    site_clock: SiteClock | None = None
+    """None: not reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ def factors(product: "ProductFacts", delivery: "Delivery", path: PathNow) -> tup
         _repair(line_ms, path, by_multicast=way is Transport.MULTICAST),
         _stage(FactorName.DISK, stages.get("store"), "the site took {} to check it and write it to its disk"),
         _stage(FactorName.ACTION, stages.get("action"), "its file followed {} after the site's log"),
-        _clock(delivery.timing.bound_ms),
+        _clock(delivery.timing.bound_ms, path.site_clock),
         *(_circuit(circuit, line_ms, way) for circuit in path.circuits),
     ]
     known = [factor for factor in found if factor is not None]
@@ -156,10 +159,12 @@ def _circuit(circuit: CircuitNow, line_ms: float | None, way: Transport | None) 
     return Factor(FactorName.CIRCUIT, ms, share, sentence)
 
 
-def _clock(bound_ms: float | None) -> Factor | None:
+def _clock(bound_ms: float | None, own: SiteClock | None) -> Factor | None:
     if bound_ms is None:
         return None
     sentence = f"times across both clocks are known to within {duration(bound_ms)}"
+    if own is not None and not own.synchronised:
+        sentence += "; the site's clock is not synchronised, and is corrected by its comparison with the hub's"
     return Factor(FactorName.CLOCK, bound_ms, None, sentence)
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from downburst.domain.access import Caller
 from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
+from downburst.domain.latency import SiteClock
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Plan, Transport
 from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeSecondReported
@@ -220,6 +221,7 @@ class SessionTraffic:
     streams: Streams | None = None
     path: TcpPath | None = None
     tcp_profile: AppliedProfile | None = None
+    clock: SiteClock | None = None
     transfers: tuple[Transfer, ...] = ()
     """A few of those since the last traffic event."""
 

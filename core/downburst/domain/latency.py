@@ -41,6 +41,20 @@ def certainty_of(value_ms: float | None, bound_ms: float | None) -> Certainty | 
 
 
 @dataclass(frozen=True, slots=True)
+class SiteClock:
+    """The state of a site's own clock, by its kernel."""
+
+    synchronised: bool
+    """A daemon keeps it in step."""
+    error_us: int
+    """The largest error (`maxerror` of adjtimex(2)); it grows without a daemon."""
+    estimated_error_us: int
+    """The error that the daemon expects (`esterror`)."""
+    daemon: str | None = None
+    """The program that disciplines it; None: the site sees none."""
+
+
+@dataclass(frozen=True, slots=True)
 class SketchRow:
     """Latencies of one feed, site, transport, kind and minute, as a mergeable sketch."""
 

@@ -152,6 +152,20 @@ HOST_CLOCK_ERROR = _gauge(
 HOST_CLOCK_SYNCHRONISED = _gauge(
     "downburst_host_clock_synchronised", "", "1 while this machine's clock follows a reference"
 )
+SITE_CLOCK_SYNCHRONISED = _gauge(
+    "downburst_site_clock_synchronised",
+    "",
+    "1 while a daemon keeps a connected site's clock in step",
+    "site",
+    "sites",
+)
+SITE_CLOCK_ERROR = _gauge(
+    "downburst_site_clock_error_seconds",
+    "seconds",
+    "The largest error of a connected site's clock, by its kernel",
+    "site",
+    "sites",
+)
 CLOCK_OFFSET = _gauge(
     "downburst_clock_offset_seconds", "seconds", "A connected site's clock less the hub's", "site", "sites"
 )

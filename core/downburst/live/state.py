@@ -24,6 +24,7 @@ from downburst.domain.events import (
     UpstreamChanged,
 )
 from downburst.domain.feeds import TrafficMinute
+from downburst.domain.latency import SiteClock
 from downburst.foundation.clock import from_us
 from downburst.foundation.errors import BadInput
 from downburst.live.paths import LivePaths
@@ -48,6 +49,8 @@ class SiteSession:
     clock_offset_us: int | None = None
     clock_bound_us: int | None = None
     round_trip_us: int | None = None
+    clock: SiteClock | None = None
+    """The site's own word on its clock."""
     streams: Streams | None = None
     progress: Mapping[str, SiteProgress] = field(default_factory=dict)
     behind_since: datetime | None = None
@@ -412,6 +415,7 @@ class LiveState:
             clock_offset_us=seen.clock_offset_us,
             clock_bound_us=seen.clock_bound_us,
             round_trip_us=seen.round_trip_us,
+            clock=seen.clock or before.clock,
             streams=seen.streams,
             progress={**kept, **{progress.feed: progress for progress in seen.feeds}},
             behind_since=(before.behind_since or at) if behind else None,

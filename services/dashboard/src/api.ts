@@ -1541,6 +1541,18 @@ export interface Overview {
   ldm_sources: LdmSourceSeen[]
 }
 
+/** A site's clock by the site's kernel: errors against true time, in contrast to the offset from the hub's clock. */
+export interface OwnClock {
+  /** A daemon keeps it in step. */
+  synchronised: boolean
+  /** The program that disciplines it; null: the site sees none. */
+  daemon: string | null
+  /** The largest error; it grows without a daemon. */
+  error_ms: number
+  /** The error that the daemon expects. */
+  estimated_error_ms: number
+}
+
 /** Whom to tell of this site's alarms; empty lists stand for all. Without both severities and kinds: no
     information. */
 export interface OwnReceiver {
@@ -2399,6 +2411,8 @@ export interface SessionBegun {
 /** The session of a connected site. */
 export interface SessionShown {
   data_connections: DataConnections | null
+  /** Null: not connected, or a receiver that does not report it. */
+  clock: OwnClock | null
 }
 
 /** How soon somebody has to do something; the worst first. */
@@ -2627,6 +2641,7 @@ export interface SiteSeen {
   clock_offset_ms: number | null
   clock_bound_ms: number | null
   round_trip_ms: number | null
+  own_clock: OwnClock | null
   path: PathFacts
   stored: number
   last_receipt: string | null

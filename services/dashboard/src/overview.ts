@@ -14,6 +14,7 @@ export type {
   NodeState,
   Offer,
   Overview,
+  OwnClock,
   PathFacts as Path,
   PlanSeen as Plan,
   SiteFeed,

@@ -12,6 +12,7 @@ import {
   meetsObjective,
   newer,
   nextSteps,
+  ownClockOf,
   saving,
   shortReason,
   sitesInOrder,
@@ -186,6 +187,14 @@ test('whether a site receives multicast comes with the time, the reason and the 
   expect(hearingOf({ ...tried, state: 'not-tried' }, now).tone).toBe('quiet')
   expect(hearingOf({ ...tried, state: 'not-allowed', reason: 'the operator serves it by unicast' }, now).text).toBe(
     'multicast not allowed',
+  )
+})
+
+test("a site's own clock is shown with its daemon and the largest error", () => {
+  const clock = { synchronised: true, daemon: 'chrony', error_ms: 1.25, estimated_error_ms: 0.1 }
+  expect(ownClockOf(clock)).toBe('synchronised at the site (chrony), off by at most 1.3 ms')
+  expect(ownClockOf({ ...clock, synchronised: false, daemon: null })).toBe(
+    'not synchronised at the site (no daemon seen at the site)',
   )
 })
 

@@ -1,7 +1,7 @@
 /** Values that the page derives from an overview: the one to show, its order, and the parts that need attention. */
 import { SEVERITIES } from './alarms'
-import { ago, bytes, fineShare, megabits, NOT_KNOWN, span, timeOfDay, whole } from './format'
-import type { Circuit, Fault, Feed, Hearing, Overview, Path, Quantiles, Site, Throughput, Upstream } from './overview'
+import { ago, bytes, fineShare, latency, megabits, NOT_KNOWN, span, timeOfDay, whole } from './format'
+import type { Circuit, Fault, Feed, Hearing, Overview, OwnClock, Path, Quantiles, Site, Throughput, Upstream } from './overview'
 import { shared } from './sharing'
 import { knobsOf } from './tuning'
 
@@ -96,6 +96,13 @@ export function hearingOf(hearing: Hearing, now: string): Labelled {
   const text = hearing.state === 'too-slow' ? 'too slow for multicast' : 'receives no multicast'
   const again = hearing.again_at ? `next test at ${timeOfDay(hearing.again_at)}` : ''
   return { text, why: [hearing.reason, again].filter(Boolean).join(', '), tone: 'bad' }
+}
+
+/** A site's own word on its clock: its daemon, and the largest error. */
+export function ownClockOf(clock: OwnClock): string {
+  const by = clock.daemon ?? 'no daemon seen at the site'
+  if (!clock.synchronised) return `not synchronised at the site (${by})`
+  return `synchronised at the site (${by}), off by at most ${latency(clock.error_ms)}`
 }
 
 const STATES: SiteState[] = [

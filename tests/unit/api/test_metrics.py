@@ -22,7 +22,7 @@ from downburst.domain.events import (
     TrafficSeen,
 )
 from downburst.domain.feeds import Feed
-from downburst.domain.latency import LatencyKind
+from downburst.domain.latency import LatencyKind, SiteClock
 from downburst.domain.plans import LegCounters, Transport
 from downburst.domain.receipts import Batch
 from downburst.domain.sites import Site
@@ -69,7 +69,14 @@ def told(hub: Asked, clock: FakeClock) -> Asked:
     live, at = hub.runtime.live, to_us(clock.now())
     live.apply(SessionChanged("a.edu", "connected", clock.now(), "192.0.2.1:5", "downburst-node 0.1.0"))
     progress = SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2)
-    session = SessionTraffic("a.edu", 1500, 250, 500, (progress,))
+    session = SessionTraffic(
+        "a.edu",
+        1500,
+        250,
+        500,
+        (progress,),
+        clock=SiteClock(synchronised=False, error_us=16_000_000, estimated_error_us=9),
+    )
     live.apply(TrafficSeen(at, at + 1_000_000, (FeedTraffic("NGRID", 1, 1000, (1000,), 9),), (), (session,), 0))
     lacking = FeedBacklog("NGRID", known=True, products=2, bytes=300, oldest_us=at - 60_000_000, lost_products=5)
     live.apply(BacklogSeen((SiteBacklog("a.edu", (lacking,)),)))
@@ -102,6 +109,8 @@ async def test_every_value_is_that_of_the_hub(told: Asked) -> None:
         'downburst_plan_switches_total{feed="NGRID"}': 1,
         'downburst_predicted_over_measured_ratio{feed="NGRID"}': 0.9,
         'downburst_clock_error_bound_seconds{site="a.edu"}': 0.00025,
+        'downburst_site_clock_synchronised{site="a.edu"}': 0,
+        'downburst_site_clock_error_seconds{site="a.edu"}': 16,
         'downburst_transport_info{feed="NGRID",site="a.edu",transport="multicast"}': 1,
         'downburst_pending_products{site="a.edu"}': 2,
         'downburst_site_up{site="a.edu"}': 1,

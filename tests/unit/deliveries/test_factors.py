@@ -7,6 +7,7 @@ import pytest
 from downburst.deliveries import CircuitNow, Factor, FactorName, PathNow, ReceiptFacts, TcpThen, factors
 from downburst.domain.circuits import CircuitState
 from downburst.domain.events import LegTraffic
+from downburst.domain.latency import SiteClock
 from downburst.domain.plans import Transport
 from downburst.live.repairs import TELLING_BYTES, LegRepairs, Repairs
 from unit.deliveries.cases import PRODUCT, SITE, after, judged, receipt
@@ -93,6 +94,14 @@ def test_a_product_without_a_receipt_has_only_the_state_of_the_path() -> None:
 def test_clocks_that_were_not_compared_leave_out_what_crosses_them() -> None:
     parts = found(PathNow(), receipt(clock_offset_us=None, clock_bound_us=None))
     assert set(parts) == {FactorName.ORIGIN, FactorName.QUEUE, FactorName.DISK, FactorName.ACTION}
+
+
+def test_a_site_whose_clock_nothing_keeps_in_step_is_named_beside_the_bound() -> None:
+    loose = SiteClock(synchronised=False, error_us=16_000_000, estimated_error_us=16_000_000)
+    sentence = found(PathNow(site_clock=loose), receipt())[FactorName.CLOCK].sentence
+    assert sentence.startswith("times across both clocks are known to within 2.0 ms; the site's clock is not synch")
+    kept = replace(loose, synchronised=True, error_us=900)
+    assert found(PathNow(site_clock=kept), receipt())[FactorName.CLOCK].sentence.endswith("within 2.0 ms")
 
 
 def leg(sent: int, repaired: int, number: int = 1) -> LegTraffic:

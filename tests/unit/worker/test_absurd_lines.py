@@ -73,6 +73,7 @@ def session(site: str) -> dict[str, Any]:
         "clock_offset_us": -5,
         "clock_bound_us": 6,
         "round_trip_us": 7,
+        "site_clock": {"synchronised": True, "error_us": 8, "estimated_error_us": 1, "daemon": "ntpd"},
         "path": path,
         "data_connections": 1,
         "data_connections_planned": 2,

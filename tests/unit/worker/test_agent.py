@@ -30,6 +30,7 @@ from downburst.domain.events import (
     UpstreamChanged,
 )
 from downburst.domain.feeds import Feed
+from downburst.domain.latency import SiteClock
 from downburst.domain.products import Product
 from downburst.domain.resends import Resend, ResendState
 from downburst.domain.sites import Site
@@ -374,6 +375,7 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
                 "clock_offset_us": 5,
                 "clock_bound_us": 2,
                 "round_trip_us": 4,
+                "site_clock": {"synchronised": False, "error_us": 9, "estimated_error_us": 1, "daemon": None},
                 "path": {
                     "least_round_trip_us": 3,
                     "sent_segments": 2_000,
@@ -391,6 +393,7 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
     )
     seen = await stage.event(TrafficSeen)
     assert (seen.feeds[0].bytes, seen.gone) == (100, {"dmz.edu"})
+    assert seen.sessions[0].clock == SiteClock(synchronised=False, error_us=9, estimated_error_us=1)
     await stage.jobs("start")
     async with asyncio.timeout(20):
         while not (counted := await stage.ledger.read(lambda tx: tx.planning.legs.counters("NGRID"))):

@@ -55,6 +55,7 @@ from downburst.settings.kafka import KafkaSettings
 from downburst.settings.ldm import LdmSettings
 from downburst.settings.multicast import MulticastSettings
 from downburst_worker.messages.circuit_lines import circuit_use
+from downburst_worker.messages.clock_lines import site_clock
 from downburst_worker.messages.tcp_lines import applied_profile, transfers
 
 Line = dict[str, Any]
@@ -393,6 +394,7 @@ def _session_traffic(session: Line) -> SessionTraffic:
         streams=_streams(session),
         path=_path(session.get("path")),
         tcp_profile=maybe(session.get("tcp_profile"), applied_profile),
+        clock=maybe(session.get("site_clock"), site_clock),
         transfers=transfers(session.get("transfers", [])),
     )
 

@@ -158,6 +158,7 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
     print(f"{site}: {found['organisation']} {found['contact']} {found['place']['text']}".rstrip())
     print(f"state: {found['state_words']}; behind by: {behind(found)}")
     print(f"data connections: {_streams_in_words(found['data_connections'])}{_streams_now(found['session'])}")
+    print(f"clock: {_own_clock(found['session']['clock'])}")
     table(
         "Subscriptions",
         ("id", "feed", "pattern", "not"),
@@ -281,6 +282,16 @@ def _streams_in_words(count: int | None) -> str:
 def _streams_now(session: dict[str, Any]) -> str:
     now = session["data_connections"]
     return f"; {now['open']} open of {now['planned']} ({now['reason']})" if now else ""
+
+
+def _own_clock(clock: dict[str, Any] | None) -> str:
+    """The site's own word on its clock, with the largest error."""
+    if clock is None:
+        return "not reported"
+    by = clock["daemon"] or "no daemon seen at the site"
+    if not clock["synchronised"]:
+        return f"not synchronised ({by}); start chrony or systemd-timesyncd at the site"
+    return f"synchronised ({by}), off by at most {clock['error_ms']:.3g} ms"
 
 
 def _rotation(site: str, answer: dict[str, Any]) -> str:

@@ -10,6 +10,8 @@ pub struct KernelStanding {
     /// The most that the clock is wrong, microseconds (`maxerror` of adjtimex(2)): grows by 500 us each second without
     /// a daemon, up to 16 s.
     pub error_us: u64,
+    /// The error that the daemon expects, microseconds (`esterror`).
+    pub estimated_error_us: u64,
 }
 
 impl KernelStanding {
@@ -21,7 +23,10 @@ impl KernelStanding {
             (libc::adjtimex(&raw mut found), found)
         };
         let synchronized = state != libc::TIME_ERROR && found.status & libc::STA_UNSYNC == 0;
-        (state >= 0)
-            .then(|| Self { synchronized, error_us: u64::try_from(found.maxerror).unwrap_or(u64::MAX) })
+        (state >= 0).then(|| Self {
+            synchronized,
+            error_us: u64::try_from(found.maxerror).unwrap_or(u64::MAX),
+            estimated_error_us: u64::try_from(found.esterror).unwrap_or(u64::MAX),
+        })
     }
 }

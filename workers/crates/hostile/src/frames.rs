@@ -2,8 +2,8 @@ use downburst_model::{Epoch, FeedName, LegId};
 use downburst_session::{
     Attach, CircuitHeard, CircuitProbed, CircuitState, ClockRequest, CredentialOffered, CredentialShown,
     Filed, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak,
-    PathProbed, Proof, RelayLegFailed, RelayLegOpen, RelayReport, ResentEnded, ResentFailed, StreamEnded,
-    Taken, Want, receipts_frame,
+    PathProbed, Proof, RelayLegFailed, RelayLegOpen, RelayReport, ResentEnded, ResentFailed, SiteClock,
+    StreamEnded, Taken, Want, receipts_frame,
 };
 
 use crate::absurd::Absurd;
@@ -85,6 +85,7 @@ kinds! {
     62 => CircuitHeard,
     64 => CircuitProbed,
     67 => PathProbed,
+    68 => SiteClock,
 }
 
 impl<'a> Liar<'a> {

@@ -5,7 +5,7 @@ use downburst_session::{
     ClockOffset, ClockRequest, CredentialOffered, CredentialShown, FeedPosition, Filed, Forged, Frontier,
     HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, LinkedSpace, Marked, Nak, PathProbed, ProbeSaid,
     Proof, Receipt, Receipts, Reception, RelayLegFailed, RelayLegOpen, RelayReport, RelayedLeg, ResentEnded,
-    ResentFailed, Segment, StreamEnded, Taken, TunnelFacts, VERSIONS, Want,
+    ResentFailed, Segment, SiteClock, StreamEnded, Taken, TunnelFacts, VERSIONS, Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
 
@@ -66,6 +66,7 @@ absurd! {
     CredentialOffered { sha256 = spare_sha256 }
     CredentialShown { secret = spare_secret }
     RelayReport { tunnels, legs, refused }
+    SiteClock { synchronised, error_us, estimated_error_us, daemon }
     RelayedLeg { leg, datagrams, bytes, dropped }
     TunnelFacts {
         site_side, hub_side, target, seconds, bytes_from_hub, bytes_from_site, rate_from_hub_bps, near, onward, ended,

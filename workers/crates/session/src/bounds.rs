@@ -78,10 +78,12 @@ macro_rules! sent_by_site {
             | Message::RelayLegOpen(_)
             | Message::RelayLegFailed(_)
             | Message::RelayReport(_)
+            | Message::SiteClock(_)
     };
 }
 
 mod circuits;
+mod clocks;
 mod from_hub;
 mod probes;
 mod relays;
@@ -110,6 +112,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         }
         Message::ResentFailed(failed) => ranges("sequences", "resent products", &failed.sequences),
         Message::RelayReport(report) => relays::check_report(report),
+        Message::SiteClock(clock) => clocks::check_site_clock(clock),
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
         Message::RelayLegOpen(open) => check_relay_leg(open),
         Message::CircuitProbed(probed) => circuits::check_probed(probed),

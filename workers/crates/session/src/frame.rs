@@ -10,8 +10,8 @@ use crate::{
     CredentialWanted, Datagrams, Expired, FeedStart, Filed, Forged, Frontier, Handling, HeartbeatOut, Hello,
     KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, NextKey, Nodes, OpenStream,
     PacketsGone, PathProbe, PathProbed, ProductBegin, Receipts, Refused, RelayLeg, RelayLegEnd,
-    RelayLegFailed, RelayLegOpen, RelayReport, ResentBegin, ResentEnded, ResentFailed, StreamEnded,
-    Subscriptions, Taken, Train, Want, Ways, Welcome, packed, train,
+    RelayLegFailed, RelayLegOpen, RelayReport, ResentBegin, ResentEnded, ResentFailed, SiteClock,
+    StreamEnded, Subscriptions, Taken, Train, Want, Ways, Welcome, packed, train,
 };
 
 /// The content of a frame.
@@ -123,6 +123,7 @@ messages! {
     65 => CircuitSet,
     66 => PathProbe,
     67 => PathProbed,
+    68 => SiteClock,
 }
 
 /// The reason for which a stream of frames can't be read any further. The peer is at fault.

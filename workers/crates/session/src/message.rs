@@ -7,6 +7,7 @@ use downburst_model::{
 use minicbor::{Decode, Encode};
 
 mod circuits;
+mod clocks;
 mod credentials;
 mod legs;
 mod nodes;
@@ -16,6 +17,7 @@ mod relays;
 mod ways;
 
 pub use circuits::*;
+pub use clocks::*;
 pub use credentials::*;
 pub use legs::*;
 pub use nodes::*;

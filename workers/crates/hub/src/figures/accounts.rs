@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 
-use super::lines::{FailedAction, LinkedFiles, SessionFeed, SessionTraffic};
+use super::lines::{FailedAction, LinkedFiles, SessionFeed, SessionTraffic, SiteClockLine};
 use super::reports::has_turn;
 use crate::feeds::AwaitedHeartbeats;
 use crate::registry::{SessionLink, SessionRegistry};
@@ -86,9 +86,10 @@ fn account(
     });
     SessionTraffic {
         site: site.clone(),
-        clock_offset_us: status.clock.map(|clock| clock.offset_us),
-        clock_bound_us: status.clock.map(|clock| clock.bound_us),
-        round_trip_us: status.clock.map(|clock| clock.round_trip_us),
+        clock_offset_us: status.clock.compared.map(|clock| clock.offset_us),
+        clock_bound_us: status.clock.compared.map(|clock| clock.bound_us),
+        round_trip_us: status.clock.compared.map(|clock| clock.round_trip_us),
+        site_clock: status.clock.own.as_ref().map(SiteClockLine::from),
         path: status.path.clone(),
         data_connections: status.streams.open,
         data_connections_planned: status.streams.planned,
@@ -168,7 +169,7 @@ mod tests {
     fn an_account_has_clock_troubles_and_heartbeats() {
         let registry = registry(&["oslo"]);
         change(&registry, "oslo", |status| {
-            status.clock = Some(ClockOffset { offset_us: -7, bound_us: 3, round_trip_us: 6 });
+            status.clock.compared = Some(ClockOffset { offset_us: -7, bound_us: 3, round_trip_us: 6 });
             status.troubles.insert(feed("A"), "the disk is full".to_owned());
             status.apply(StatusChange::AnswersFor { feeds: [feed("A")].into(), since: WallMicros(0) });
             let beats = status.heartbeats.get_mut(&feed("A")).unwrap();

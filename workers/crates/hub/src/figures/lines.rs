@@ -1,6 +1,6 @@
 //! Reports of traffic to the agent, each second.
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
-use downburst_session::{ActionFailed, LinkedSpace};
+use downburst_session::{ActionFailed, LinkedSpace, SiteClock};
 use serde::Serialize;
 
 use crate::path_facts::PathFacts;
@@ -61,6 +61,9 @@ pub struct SessionTraffic {
     pub clock_bound_us: Option<u64>,
     /// The round trip of the comparison.
     pub round_trip_us: Option<u64>,
+    /// The state of its clock, as the site reports it; absent: not reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site_clock: Option<SiteClockLine>,
     /// The kernel's measurements of all connections of the session together.
     pub path: Option<PathFacts>,
     /// The number of open data connections.
@@ -76,6 +79,26 @@ pub struct SessionTraffic {
     pub transfers: Vec<Transfer>,
     /// Its positions.
     pub feeds: Vec<SessionFeed>,
+}
+
+/// The state of a site's own clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SiteClockLine {
+    /// True if a daemon keeps it in step.
+    pub synchronised: bool,
+    /// The largest error.
+    pub error_us: u64,
+    /// The expected error.
+    pub estimated_error_us: u64,
+    /// The program that disciplines it; `None`: the site sees none.
+    pub daemon: Option<String>,
+}
+
+impl From<&SiteClock> for SiteClockLine {
+    fn from(clock: &SiteClock) -> Self {
+        let SiteClock { synchronised, error_us, estimated_error_us, daemon } = clock.clone();
+        Self { synchronised, error_us, estimated_error_us, daemon }
+    }
 }
 
 /// A product that had the connections of a session to itself.

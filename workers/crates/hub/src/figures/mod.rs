@@ -7,7 +7,9 @@ mod traffic;
 mod transfers;
 
 pub use accounts::{UnicastLegs, all_sessions, session_news, sites_by_leg};
-pub use lines::{FailedAction, FeedTraffic, LegTraffic, LinkedFiles, SessionFeed, SessionTraffic, Transfer};
+pub use lines::{
+    FailedAction, FeedTraffic, LegTraffic, LinkedFiles, SessionFeed, SessionTraffic, SiteClockLine, Transfer,
+};
 pub use reports::TrafficReports;
 pub use silences::{SilenceLine, SilenceSign, Silences, check_silences};
 pub use traffic::{Arrivals, FeedHead, LegCounts};

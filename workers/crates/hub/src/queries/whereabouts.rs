@@ -155,7 +155,7 @@ impl SessionTrace {
             frontier: status.frontiers.get(feed).copied(),
             joined: status.joined.get(feed).copied(),
             is_offered: status.offered.contains_key(feed),
-            clock: status.clock,
+            clock: status.clock.compared,
             view,
             ..Self::default()
         }

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, LegId, Micros, Sequence, WallMicros};
-use downburst_session::{ActionFailed, ClockOffset, Frontier, HeartbeatOut, LinkedSpace};
+use downburst_session::{ActionFailed, ClockOffset, Frontier, HeartbeatOut, LinkedSpace, SiteClock};
 
 use crate::feeds::AwaitedHeartbeats;
 use crate::known_sites::CredentialChange;
@@ -18,7 +18,7 @@ pub struct SessionStatus {
     /// A fact changed that was not reported to the agent yet.
     pub changed: bool,
     /// The site's clock.
-    pub clock: Option<ClockOffset>,
+    pub clock: ClockStatus,
     /// The site's frontier in each feed, and the number of known products that are not settled.
     pub frontiers: BTreeMap<FeedName, (Sequence, u64)>,
     /// The reasons why the site stores nothing of a feed.
@@ -45,6 +45,15 @@ pub struct SessionStatus {
     pub credential: CredentialChange,
 }
 
+/// A site's clock.
+#[derive(Clone, Debug, Default)]
+pub struct ClockStatus {
+    /// Its comparison with the hub's.
+    pub compared: Option<ClockOffset>,
+    /// Its state, as reported by the site.
+    pub own: Option<SiteClock>,
+}
+
 /// The data connections of a session.
 #[derive(Clone, Debug, Default)]
 pub struct StreamStatus {
@@ -61,6 +70,8 @@ pub struct StreamStatus {
 pub enum StatusChange {
     /// The site's clock was compared with the hub's.
     Clock(ClockOffset),
+    /// The site reported the state of its clock.
+    SiteClock(SiteClock),
     /// The site reported its position in a feed.
     Stands(Frontier),
     /// A heartbeat reached the consumers at the site.
@@ -109,7 +120,8 @@ impl SessionStatus {
                 self.tcp_profile = profile;
                 return;
             }
-            StatusChange::Clock(clock) => self.clock = Some(clock),
+            StatusChange::Clock(clock) => self.clock.compared = Some(clock),
+            StatusChange::SiteClock(clock) => self.clock.own = Some(clock),
             StatusChange::Stands(frontier) => self.stands(frontier),
             StatusChange::Late(feed, products) => drop(self.late.insert(feed, products)),
             StatusChange::Joined(feed, leg) => drop(self.joined.insert(feed, leg)),

@@ -12,7 +12,7 @@ use super::*;
 use downburst_hub::{
     FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts, ProfileState,
     ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed, SessionProfile, SessionTraffic,
-    SiteBacklog, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
+    SiteBacklog, SiteClockLine, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -383,6 +383,12 @@ fn traffic() -> Traffic {
         clock_offset_us: Some(-4),
         clock_bound_us: Some(5),
         round_trip_us: Some(6),
+        site_clock: Some(SiteClockLine {
+            synchronised: true,
+            error_us: 7,
+            estimated_error_us: 8,
+            daemon: Some(text("chrony")),
+        }),
         path: Some(path()),
         data_connections: 2,
         data_connections_planned: 4,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use downburst_model::Machine as _;
 use downburst_session::{
-    CircuitReport, LegJoin, PathProbed, Receipt, RelayLeg, RelayLegFailed, RelayReport, SiteEvent,
+    CircuitReport, LegJoin, PathProbed, Receipt, RelayLeg, RelayLegFailed, RelayReport, SiteClock, SiteEvent,
 };
 use downburst_site::{
     Connection, EndsOrder, Input, LegNews, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::circuits::Circuits;
 use super::destination::Destination;
+use super::host_clock::HostClock;
 use super::legs::{Found, Legs};
 use super::network::{self, Network};
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
@@ -34,6 +35,7 @@ use credentials::{Kept, KeptCredentials};
 pub(crate) struct Site {
     machine: Connection,
     clock: Clock,
+    host_clock: HostClock,
     hub: HubPlace,
     network: Network,
     legs: Legs,
@@ -70,6 +72,7 @@ enum Woken {
     Probe(PathProbed),
     Kept(Kept),
     Report(RelayReport),
+    Clock(SiteClock),
     Role,
     Deadline,
 }
@@ -113,6 +116,7 @@ impl Site {
             machine: Connection::new(settings, identity.credentials.clone(), recovered, parts.owed, role),
             credentials: KeptCredentials::new(identity, turn),
             clock,
+            host_clock: HostClock::start(),
             hub,
             storage,
             local,
@@ -144,6 +148,7 @@ impl Site {
                 said = self.probes.said() => Woken::Probe(said),
                 Some(news) = self.local.done.recv() => Woken::Local(news),
                 report = next_report(&mut self.reports) => Woken::Report(report),
+                clock = self.host_clock.next() => Woken::Clock(clock),
                 _ = self.supervisor.roles.changed(), if !self.is_alone => Woken::Role,
                 () = tokio::time::sleep_until(deadline) => Woken::Deadline,
             };
@@ -167,6 +172,7 @@ impl Site {
             Woken::Circuit(report) => self.tell(Input::Circuit(report)),
             Woken::Probe(said) => self.tell(Input::PathProbed(Box::new(said))),
             Woken::Kept(kept) => self.credentials_kept(kept),
+            Woken::Clock(clock) => self.tell(Input::Clock(clock)),
             Woken::Report(report) => self.tell(Input::RelayReport(report)),
             Woken::Role => self.take_role(),
         }
@@ -301,7 +307,10 @@ impl Site {
             SiteEvent::PathProbe(probe) => self.probes.order(probe, self.network.direct_peer()),
             event => {
                 match &event {
-                    SiteEvent::Welcome { hub, .. } => self.storage.destination.hub_is(hub),
+                    SiteEvent::Welcome { hub, .. } => {
+                        self.storage.destination.hub_is(hub);
+                        self.host_clock.refresh();
+                    }
                     SiteEvent::Subscriptions(_) => self.network.subscribed(),
                     SiteEvent::Handling(items) => self.legs.handle(items),
                     SiteEvent::Refused(_) => self.network.leaves(),

@@ -10,6 +10,7 @@ pub mod control;
 mod destination;
 mod drive;
 mod files;
+mod host_clock;
 mod hubs;
 mod legs;
 mod network;

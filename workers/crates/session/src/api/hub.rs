@@ -13,7 +13,7 @@ use crate::{
     ClockOffset, CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
     FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey,
     Nodes, PathProbe, PathProbed, Proof, Receipt, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen,
-    RelayReport, ResendEnd, ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
+    RelayReport, ResendEnd, ResendOrder, SiteClock, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 
 /// An input of a [`HubSession`](crate::HubSession).
@@ -411,6 +411,8 @@ pub enum HubEvent {
     PathProbed(Box<PathProbed>),
     /// The site is a relay, and this is its report.
     RelayReport(RelayReport),
+    /// The state of the site's own clock.
+    SiteClock(SiteClock),
     /// A data connection is established.
     StreamOpened(StreamId),
     /// A data connection ended.

@@ -11,7 +11,7 @@ use crate::{
     ActionFailed, CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitState,
     CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
     FeedHandling, FeedPosition, LegJoin, LinkedSpace, Nodes, PathProbe, PathProbed, Proof, Reception,
-    Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, StreamId, Subscription, Train,
+    Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, SiteClock, StreamId, Subscription, Train,
 };
 
 /// An input of a [`SiteSession`](crate::SiteSession).
@@ -136,6 +136,8 @@ pub enum SiteInput {
     },
     /// The report of a relay, which is a site of the hub.
     RelayReport(RelayReport),
+    /// The state of this host's clock.
+    Clock(SiteClock),
     /// A stored product is damaged and can't be used any more: it is requested again.
     Damaged(ProductKey),
 }

@@ -45,6 +45,7 @@ impl HubSession {
             Message::CircuitProbed(probed) => self.event(HubEvent::CircuitProbed(Box::new(probed))),
             Message::PathProbed(probed) => self.event(HubEvent::PathProbed(Box::new(probed))),
             Message::RelayReport(report) => self.event(HubEvent::RelayReport(report)),
+            Message::SiteClock(clock) => self.event(HubEvent::SiteClock(clock)),
             Message::HeartbeatOut(out) => self.event(HubEvent::HeartbeatOut(out)),
             Message::CredentialOffered(offered) => self.event(HubEvent::CredentialOffered(offered)),
             Message::CredentialShown(shown) => self.event(HubEvent::CredentialShown(shown)),

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, WallMicros};
 use downburst_session::{
     CircuitReport, Datagrams, FeedPosition, LegJoin, PathProbed, Receipt, Reception, RelayLegFailed,
-    RelayLegOpen, RelayReport, SiteEvent, StreamId, StreamPath,
+    RelayLegOpen, RelayReport, SiteClock, SiteEvent, StreamId, StreamPath,
 };
 use downburst_vcmtp::{Datagram, LegKey};
 
@@ -83,6 +83,8 @@ pub enum Input {
     Credentials(CredentialsAnswer),
     /// The report of a relay, which is a site of the hub.
     RelayReport(RelayReport),
+    /// The state of this host's clock.
+    Clock(SiteClock),
     /// Another way to the hub is open: end the session properly, and make the next one at once.
     Move,
     /// The connection's new role.

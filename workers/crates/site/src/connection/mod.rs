@@ -351,6 +351,7 @@ impl Machine for Connection {
                 self.follow(now, next);
             }
             Input::RelayReport(report) => self.tell(now, SiteInput::RelayReport(report)),
+            Input::Clock(clock) => self.tell(now, SiteInput::Clock(clock)),
             Input::Move => self.take_move(),
             Input::Role(role) => self.take_role(role),
         }

@@ -75,7 +75,7 @@ impl Course {
     }
 
     pub(super) fn clock(&self) -> ClockOf {
-        let site = lock(&self.orders.handle.status).clock;
+        let site = lock(&self.orders.handle.status).clock.compared;
         ClockOf { site, direction: self.line.direction }
     }
 

@@ -87,7 +87,13 @@ pub(super) fn of_site() -> Vec<Message> {
         relay_leg_open().into(),
         RelayLegFailed { leg, sentence: "why".to_owned() }.into(),
         RelayReport { tunnels: vec![tunnel()], legs: vec![relayed()], refused: 1 }.into(),
+        site_clock().into(),
     ]
+}
+
+pub(super) fn site_clock() -> SiteClock {
+    let daemon = Some("chrony".to_owned());
+    SiteClock { synchronised: true, error_us: 900, estimated_error_us: 20, daemon }
 }
 
 pub(super) fn probe_open() -> ProbeOrder {
