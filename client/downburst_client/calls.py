@@ -522,6 +522,23 @@ def put_product(
     )
 
 
+def list_feed_seconds(
+    feed: str,
+    *,
+    site: str | None = None,
+    since: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Call[list[feeds.FeedSecond]]:
+    """Seconds of a feed with a deadline at its sites, newest first: records by outcome, reordering, delay, jitter."""
+    return Call(
+        "GET",
+        path_of("v1", "feeds", feed, "seconds"),
+        list[feeds.FeedSecond],
+        query={"site": site, "since": since, "cursor": cursor, "limit": limit},
+    )
+
+
 def list_latencies(
     *,
     feed: str | None = None,

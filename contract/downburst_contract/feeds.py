@@ -118,6 +118,43 @@ class Outcomes(Answer):
         return cls(site=site, **{name: sum(getattr(row, name) for row in rows) for name in names})
 
 
+class RecordDelays(Answer):
+    """Delays of records from the hub's log to their last byte at the site, corrected by the offset of the clocks."""
+
+    min_ms: float
+    median_ms: float
+    p99_ms: float
+    max_ms: float
+    bound_ms: float | None
+    """The bound of that offset."""
+    negative: int
+    """Records with a negative delay: the clocks are further apart than was measured."""
+
+
+class FeedSecond(Answer):
+    """The records of a feed with a deadline that the hub stored within one second, as one site reports them."""
+
+    site: str
+    second: int
+    """Its number since 1970."""
+    at: datetime
+    """Its beginning by the hub's clock."""
+    stored: int
+    """In time at the site."""
+    late_at_hub: int
+    """Not sent, as they could not be in time."""
+    late_at_site: int
+    """They came behind the deadline, and the site dropped them."""
+    lost: int
+    """They left the hub's log before the site got them, or their bytes did not match their digest."""
+    reordered: int
+    """Stored ones that came after one with a higher number (RFC 4737)."""
+    delay: RecordDelays | None
+    """Of the stored ones; null: none, or the clocks were not compared."""
+    jitter_ms: float | None
+    """Interarrival jitter at the end of the second (RFC 3550)."""
+
+
 class PinNew(Shape):
     """A transport to use whatever the scheduler thinks."""
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from downburst.domain.latency import LatencyKind, SketchRow
 from downburst.domain.plans import Transport
-from downburst.domain.receipts import Batch, ProductException, Settled
+from downburst.domain.receipts import Batch, Delays, FeedSecond, ProductException, Settled
 from downburst.foundation import bounds
 from downburst.foundation.bounds import (
     BATCH_BYTES_MAX,
@@ -52,6 +52,8 @@ def read_batch(text: str) -> ReadBatch:
         line = json.loads(text)
         identity = bounds.word(line["batch"])
         lists = [bounds.entries(line[name], most=BATCH_ENTRIES_MAX) for name in ("sketches", "exceptions", "settled")]
+        # A node of an earlier release counts no seconds.
+        seconds = bounds.entries(line.get("seconds", []), most=BATCH_ENTRIES_MAX)
     except KeyError as error:
         raise ValueError(f"the field {error} is missing") from error
     except (TypeError, RecursionError) as error:
@@ -64,6 +66,7 @@ def read_batch(text: str) -> ReadBatch:
         sketches=bounds.each(sketches, _entry(_sketch), "a sketch", aside),
         exceptions=bounds.each(lists[1], _entry(_exception), "an exception", aside),
         settled=bounds.each(lists[2], _entry(_settled), "a frontier", aside),
+        seconds=bounds.each(seconds, _entry(_second), "a second", aside),
     )
     return ReadBatch(batch, tuple(aside))
 
@@ -88,6 +91,32 @@ def _entry(parse: Callable[[dict[str, Any]], T]) -> Callable[[object], T]:
 
 
 def _sketch(line: dict[str, Any]) -> SketchRow:
+    delays = _delays(line)
+    return SketchRow(
+        feed=bounds.feed_name(line["feed"]),
+        site=bounds.site_name(line["site"]),
+        transport=Transport(line["transport"]),
+        kind=LatencyKind(line["kind"]),
+        minute=bounds.integer(line["minute"], least=0, most=bounds.CLOCK_MAX_US // 60_000_000),
+        **{name: getattr(delays, name) for name in Delays.__dataclass_fields__},
+    )
+
+
+def _second(line: dict[str, Any]) -> FeedSecond:
+    jitter, delay = line["jitter_us"], line["delay"]
+    names = ("stored", "late_at_hub", "late_at_site", "lost", "reordered")
+    return FeedSecond(
+        feed=bounds.feed_name(line["feed"]),
+        site=bounds.site_name(line["site"]),
+        second=bounds.integer(line["second"], least=0, most=bounds.CLOCK_MAX_US // 1_000_000),
+        **{name: bounds.count(line[name], most=PRODUCTS_MAX) for name in names},
+        jitter_us=None if jitter is None else bounds.count(jitter),
+        delays=None if delay is None else _delays(delay),
+    )
+
+
+def _delays(line: dict[str, Any]) -> Delays:
+    """A sketch."""
     count = bounds.count(line["count"], most=bounds.SKETCH_COUNT_MAX)
     buckets = {_bucket(bucket): bounds.count(held) for bucket, held in line["buckets"].items()}
     check_buckets(buckets, count=count)
@@ -95,12 +124,7 @@ def _sketch(line: dict[str, Any]) -> SketchRow:
     lowest, highest = (bounds.number(line[name], most=LATENCY_MS_MAX) for name in ("min_ms", "max_ms"))
     if lowest > highest:
         raise OutOfBounds(f"its least value {lowest} is above its largest {highest}")
-    return SketchRow(
-        feed=bounds.feed_name(line["feed"]),
-        site=bounds.site_name(line["site"]),
-        transport=Transport(line["transport"]),
-        kind=LatencyKind(line["kind"]),
-        minute=bounds.integer(line["minute"], least=0, most=bounds.CLOCK_MAX_US // 60_000_000),
+    return Delays(
         count=count,
         sum_ms=bounds.number(line["sum_ms"], most=LATENCY_SUM_MS_MAX),
         min_ms=lowest,

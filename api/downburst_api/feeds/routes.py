@@ -1,16 +1,20 @@
 """Routes of feeds and pins."""
 
 from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from downburst.domain.events import PinChanged
 from downburst.domain.feeds import Feed
+from downburst.foundation.moments import moment
 from downburst_api.border.site_rights import feeds_shown
 from downburst_api.feeds import service
+from downburst_api.feeds.seconds import COLUMNS, row_of, shape_of
 from downburst_api.http.etags import Unchanged, tagged
-from downburst_api.http.pagination import Paged
+from downburst_api.http.pagination import Cursor, Paged, page_of, read_cursor
 from downburst_api.http.parameters import Asking, Hub
+from downburst_api.http.spreadsheet import Asked, Form, csv_answer
 from downburst_contract import feeds as shapes
 
 router = APIRouter(prefix="/v1/feeds", tags=["feeds"])
@@ -60,6 +64,35 @@ async def remove_feed(hub: Hub, unchanged: Unchanged, feed: str) -> None:
 async def list_outcomes(hub: Hub, feed: str, page: Paged) -> list[shapes.Outcomes]:
     """The outcomes of a feed's products at each site: for a feed with a deadline, how many were in time."""
     return page.of(await hub.ledger.read(partial(service.outcomes, feed=feed)), "site")
+
+
+@router.get("/{feed}/seconds", response_model=list[shapes.FeedSecond], responses={404: {}})
+async def list_feed_seconds(  # noqa: PLR0913
+    hub: Hub,
+    asked: Request,
+    answer: Response,
+    *,
+    feed: str,
+    site: str | None = None,
+    since: Annotated[
+        str, Query(max_length=64, description="RFC 3339, or how long ago: `10m`; an hour is kept.")
+    ] = "10m",
+    cursor: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=3_600, description="The maximum number of seconds.")] = 600,
+    form: Asked,
+) -> list[shapes.FeedSecond] | Response:
+    """Seconds of a feed with a deadline at its sites, newest first: records by outcome, reordering, delay, jitter."""
+    begin = int(moment(since, hub.clock.now()).timestamp())
+    before = None if cursor is None else read_cursor(cursor, int, str)
+    found = await hub.ledger.read(
+        lambda tx: tx.measured.feed_seconds.of_feed(
+            tx.feeds.one(feed).name, site=site, since=begin, before=before, limit=limit + 1
+        )
+    )
+    listed = page_of([shape_of(one) for one in found], limit, ("second", "site"), answer, asked)
+    if form is Form.CSV:
+        return csv_answer(f"{feed}-seconds", [row_of(one) for one in listed], COLUMNS)
+    return listed
 
 
 @router.put("/{feed}/pin")

@@ -15,6 +15,7 @@ from downburst.ledger.repositories.exceptions import Exceptions
 from downburst.ledger.repositories.feeds import Feeds
 from downburst.ledger.repositories.journal import Faults, Traffic
 from downburst.ledger.repositories.latency.history import Latency
+from downburst.ledger.repositories.latency.seconds import FeedSeconds
 from downburst.ledger.repositories.ldm import LdmAccepts, LdmSources
 from downburst.ledger.repositories.log_heads import LogHeads
 from downburst.ledger.repositories.measuring.points import TestPoints
@@ -143,6 +144,7 @@ class Measured:
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.latency = Latency(connection)
+        self.feed_seconds = FeedSeconds(connection)
         self.settled = Frontiers(connection)
         self.exceptions = Exceptions(connection)
         self.batches = Batches(connection, clock)

@@ -8,9 +8,12 @@ negative itself, is never taken for one. Negative values are counted, kept and s
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from downburst.domain.latency import SketchRow
+
+if TYPE_CHECKING:
+    from downburst.domain.receipts import Delays
 
 
 @dataclass(slots=True)
@@ -44,7 +47,7 @@ class LatencySketch:
         self.bound_ms = _wider(self.bound_ms, bound_ms)
         self._fill(bucket_of(value_ms), 1)
 
-    def merge(self, other: "LatencySketch | SketchRow") -> None:
+    def merge(self, other: "LatencySketch | SketchRow | Delays") -> None:
         """Adds the counts of the other; the result equals that of all values in one sketch."""
         if other.count == 0:
             return

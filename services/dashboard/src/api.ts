@@ -1019,6 +1019,29 @@ export interface FeedNew {
   feed: string
 }
 
+/** The records of a feed with a deadline that the hub stored within one second, as one site reports them. */
+export interface FeedSecond {
+  site: string
+  /** Its number since 1970. */
+  second: number
+  /** Its beginning by the hub's clock. */
+  at: string
+  /** In time at the site. */
+  stored: number
+  /** Not sent, as they could not be in time. */
+  late_at_hub: number
+  /** They came behind the deadline, and the site dropped them. */
+  late_at_site: number
+  /** They left the hub's log before the site got them, or their bytes did not match their digest. */
+  lost: number
+  /** Stored ones that came after one with a higher number (RFC 4737). */
+  reordered: number
+  /** Of the stored ones; null: none, or the clocks were not compared. */
+  delay: RecordDelays | null
+  /** Interarrival jitter at the end of the second (RFC 3550). */
+  jitter_ms: number | null
+}
+
 /** A feed: what comes in, its plan, its latency. */
 export interface FeedSeen {
   feed: string
@@ -2209,6 +2232,18 @@ export interface ReceiverNew {
   feeds?: string[] | null
   sites?: string[] | null
   severities?: Severity[] | null
+}
+
+/** Delays of records from the hub's log to their last byte at the site, corrected by the offset of the clocks. */
+export interface RecordDelays {
+  min_ms: number
+  median_ms: number
+  p99_ms: number
+  max_ms: number
+  /** The bound of that offset. */
+  bound_ms: number | null
+  /** Records with a negative delay: the clocks are further apart than was measured. */
+  negative: number
 }
 
 /** Why not, for the asker to read. */

@@ -6,7 +6,7 @@ import pytest
 
 from downburst.domain.events import FeedsChanged, PinChanged, SitesChanged, SubscriptionsChanged
 from downburst.domain.plans import Transport
-from downburst.domain.receipts import Batch, Settled
+from downburst.domain.receipts import Batch, Delays, FeedSecond, Settled
 from downburst.foundation.clock import FakeClock, to_us
 from unit.api.conftest import Asked
 
@@ -41,6 +41,23 @@ async def test_a_feed_gets_a_deadline_and_its_outcomes_are_told(hub: Asked) -> N
     changed = await hub.ask("PATCH", "/v1/feeds/RADAR", json={"deadline_ms": None})
     assert (changed["deadline_ms"], hub.node.fake.feeds["RADAR"]["deadline_ms"]) == (None, None)
     await hub.problem("GET", "/v1/feeds/RADIO/outcomes", 404, "unknown-feed")
+
+
+async def test_seconds_of_a_feed_are_listed_newest_first_and_as_a_table(hub: Asked) -> None:
+    await hub.ask("POST", "/v1/feeds", 201, json={"feed": "RADAR", "deadline_ms": 500})
+    now = int(hub.runtime.clock.now().timestamp())
+    delays = Delays(2, 4.0, -1.0, 5.0, 1, 0.5, {"40": 1, "n0": 1})
+    seconds = [FeedSecond("RADAR", "a.edu", now - ago, 7, 2, 1, 0, 1, 120, delays) for ago in (0, 1, 700)]
+    with hub.runtime.ledger.transaction() as tx:
+        tx.measured.batches.load(Batch("b", seconds=(*seconds, FeedSecond("RADAR", "b.edu", now - 2))))
+    told = await hub.ask("GET", "/v1/feeds/RADAR/seconds")
+    assert [(one["second"] - now, one["site"]) for one in told] == [(0, "a.edu"), (-1, "a.edu"), (-2, "b.edu")]
+    assert (told[0]["jitter_ms"], told[0]["delay"]["min_ms"], told[0]["delay"]["bound_ms"]) == (0.12, -1.0, 0.5)
+    assert (told[2]["jitter_ms"], told[2]["delay"]) == (None, None)
+    assert len(await hub.ask("GET", "/v1/feeds/RADAR/seconds?site=a.edu&since=1h")) == 3
+    (first,) = await hub.ask("GET", "/v1/feeds/RADAR/seconds?limit=1")
+    assert first == told[0]
+    await hub.problem("GET", "/v1/feeds/RADIO/seconds", 404, "unknown-feed")
 
 
 async def test_put_makes_a_feed_too(hub: Asked) -> None:

@@ -121,7 +121,17 @@ DAMAGES = [
 ]
 INWARD = {
     *("access_requests", "access_tokens", "alarms", "answers", "audit", "batches", "circuit_ports", "credentials"),
-    *("exceptions", "faults", "feeds", "latency_minutes", "latency_sheets", "leg_counters", "legs", "heads"),
+    *(
+        "exceptions",
+        "faults",
+        "feed_seconds",
+        "feeds",
+        "latency_minutes",
+        "latency_sheets",
+        "leg_counters",
+        "legs",
+        "heads",
+    ),
     *("login_links", "login_sessions", "objectives", "pins", "plans", "resends", "settled", "silences", "sites"),
     *("measurements", "probe_ceilings", "probe_seconds", "probes", "test_points", "topology_elements"),
     *("relay_log", "relay_sites", "relays", "site_ways"),

@@ -48,4 +48,26 @@ def document(batch: str = "b1", minute: int = 29_453_760) -> dict[str, Any]:
                 "late_at_site": 2,
             }
         ],
+        "seconds": [
+            {
+                "feed": "NGRID",
+                "site": "unl.edu",
+                "second": minute * 60,
+                "stored": 3,
+                "late_at_hub": 1,
+                "late_at_site": 0,
+                "lost": 0,
+                "reordered": 1,
+                "jitter_us": 120,
+                "delay": {
+                    "count": 3,
+                    "sum_ms": 4.5,
+                    "min_ms": 0.5,
+                    "max_ms": 2.0,
+                    "negative": 0,
+                    "bound_ms": 0.6,
+                    "buckets": {"18": 2, "-17": 1},
+                },
+            }
+        ],
     }

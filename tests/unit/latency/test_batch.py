@@ -28,8 +28,20 @@ def test_a_batch_is_read_into_the_shared_words() -> None:
 def test_a_node_of_an_earlier_release_counts_no_late_products() -> None:
     older = document()
     del older["settled"][0]["late_at_hub"], older["settled"][0]["late_at_site"]
+    del older["seconds"]
     read = read_batch(json.dumps(older))
-    assert (read.batch.settled[0].late_at_hub, read.set_aside) == (0, ())
+    assert (read.batch.settled[0].late_at_hub, read.batch.seconds, read.set_aside) == (0, (), ())
+
+
+def test_a_second_of_a_feed_with_a_deadline_has_its_counts_and_delays() -> None:
+    (second,) = parse_batch(json.dumps(document())).seconds
+    assert (second.stored, second.late_at_hub, second.reordered, second.jitter_us) == (3, 1, 1, 120)
+    assert second.delays is not None
+    assert (second.delays.count, second.delays.bound_ms) == (3, 0.6)
+    unknown = document()
+    unknown["seconds"][0] |= {"delay": None, "jitter_us": None}
+    (second,) = parse_batch(json.dumps(unknown)).seconds
+    assert (second.delays, second.jitter_us) == (None, None)
 
 
 NO_ENTRIES = [
@@ -38,6 +50,9 @@ NO_ENTRIES = [
     (("sketches", 0, "buckets"), {"1001": 4}, "is not between -1000 and 1000"),
     (("sketches", 0, "buckets"), {"18": 2, "018": 2}, "the buckets hold 2 values, the sketch counts 4"),
     (("sketches", 0, "transport"), "pigeon", "not a valid Transport"),
+    (("seconds", 0, "second"), -1, "is not between 0"),
+    (("seconds", 0, "lost"), -1, "-1"),
+    (("seconds", 0, "delay", "count"), 9, "the buckets hold 3 values, the sketch counts 9"),
     (("sketches", 0, "kind"), 5, "not a valid LatencyKind"),
     (("sketches", 0, "sum_ms"), "1", "is not a number"),
     (("sketches", 0, "max_ms"), 10**16, "is beyond 1000000000000000"),

@@ -7,7 +7,18 @@ import typer
 from downburst.domain.feeds import DuplicateRule, Durability, FeedClass
 from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, milliseconds, show, table
+from downburst_app.cli.client import (
+    AsJson,
+    HubAddress,
+    HubClient,
+    Yes,
+    confirm,
+    given,
+    measured,
+    milliseconds,
+    show,
+    table,
+)
 from downburst_app.cli.numbers import A_DAY_S, A_YEAR_HOURS, real_number
 
 app = typer.Typer(help="List, add, change and remove feeds.", no_args_is_help=True)
@@ -56,7 +67,7 @@ def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
                 f["class"],
                 _kept(f),
                 milliseconds(f["objective_ms"]),
-                "none" if f["deadline_ms"] is None else milliseconds(f["deadline_ms"]),
+                _deadline_text(f),
                 f["duplicate_rule"],
                 f["ldm_feed_type"],
             ]
@@ -64,6 +75,29 @@ def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         ),
         empty="there are no feeds yet; create one: downburst feeds add NGRID --class grid",
     )
+
+
+@app.command("show")
+def show_feed(feed: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Show a feed with its objective and its deadline.
+
+    Example: downburst feeds show RADAR
+    """
+    found = HubClient(hub).ask("GET", "v1", "feeds", feed)
+    if as_json:
+        show(found)
+        return
+    values = {
+        "class": found["class"],
+        "kept": _kept(found),
+        "objective": f"{milliseconds(found['objective_ms'])} (p99)",
+        "deadline": _deadline_text(found),
+        "duplicate key": found["duplicate_rule"],
+        "durability": found["durability"],
+        "largest product": f"{found['max_product_bytes'] / 1e6:g} MB",
+        "LDM": found["ldm_feed_type"],
+    }
+    table(f"Feed {feed}", ("property", "value"), values.items(), empty="")
 
 
 @app.command("add")
@@ -159,6 +193,36 @@ def list_outcomes(feed: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson 
     )
 
 
+@app.command("seconds")
+def list_seconds(
+    feed: Name,
+    *,
+    site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
+    since: Annotated[str, typer.Option(help="RFC 3339, or how long ago: 10m; an hour is kept.")] = "10m",
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """List the seconds of a feed with a deadline: records by outcome, reordering, delay and jitter at each site.
+
+    Example: downburst feeds seconds RADAR --site unl.edu --since 2m
+    """
+    wanted = given(site=site, since=since, limit=3_600)
+    found = HubClient(hub).every("v1", "feeds", feed, "seconds", params=wanted)
+    if as_json:
+        show(found)
+        return
+    counts = ("stored", "late_at_hub", "late_at_site", "lost", "reordered")
+    table(
+        f"Seconds of {feed} by site",
+        ("second", "site", *(name.replace("_", " ") for name in counts), "delay, median", "p99", "worst", "jitter"),
+        (
+            [one["at"], one["site"], *(one[name] for name in counts), *_delays(one), milliseconds(one["jitter_ms"])]
+            for one in found
+        ),
+        empty="no second is stored: the feed has no deadline, or no site reported on it in this time",
+    )
+
+
 @app.command("remove")
 def remove_feed(feed: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Remove a feed, its products and the subscriptions to it.
@@ -172,6 +236,16 @@ def remove_feed(feed: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, 
 
 def _deadline(deadline_ms: int | None) -> dict[str, Any]:
     return {} if deadline_ms is None else {"deadline_ms": deadline_ms or None}
+
+
+def _deadline_text(feed: dict[str, Any]) -> str:
+    return "none" if feed["deadline_ms"] is None else milliseconds(feed["deadline_ms"])
+
+
+def _delays(second: dict[str, Any]) -> list[str]:
+    """Median, p99 and worst delay."""
+    delay = second["delay"] or {"bound_ms": None}
+    return [measured(delay.get(name), delay["bound_ms"]) for name in ("median_ms", "p99_ms", "max_ms")]
 
 
 def _kept(feed: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Reports of sites: latencies as sketches, frontiers, exceptions; loaded in batches, each once."""
+"""Reports of sites: latencies as sketches, frontiers, exceptions, seconds; loaded in batches, each once."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -11,6 +11,7 @@ from downburst.foundation.bounds import INTEGER_MAX, PRODUCTS_MAX
 from downburst.foundation.clock import Clock
 from downburst.ledger.repositories.exceptions import Exceptions
 from downburst.ledger.repositories.latency.history import Latency
+from downburst.ledger.repositories.latency.seconds import FeedSeconds
 from downburst.ledger.storage.rows import found, key_of, put_all
 from downburst.ledger.tables.receipts import batches, settled
 
@@ -31,6 +32,7 @@ class Batches:
         Latency(self._connection).add(*batch.sketches)
         Frontiers(self._connection).advance(*batch.settled, at=at)
         Exceptions(self._connection).add(*batch.exceptions)
+        FeedSeconds(self._connection).add(*batch.seconds, at=at)
         if key is not None:
             self._forget_before(int(key[0]) - BATCHES_REMEMBERED)
         return True

@@ -79,6 +79,10 @@ GROWTH: Mapping[str, Growth] = {
     "demand_orders": Growth("the hub", (limits.DEMAND_ORDERS,)),
     "exceptions": Growth("sites, by what they report", (limits.EXCEPTIONS_OF_SITE, Kept("kept for", LATENCY_DAYS))),
     "faults": Growth("the hub, by what sites do", (Kept("the newest 1,000"),)),
+    "feed_seconds": Growth(
+        "sites, by what they report",
+        (Kept("one for each feed with a deadline, site and second of the newest hour; totals stay in `settled`"),),
+    ),
     "feeds": Growth("operators", (limits.FEEDS,)),
     "heads": Growth("the hub", (Kept("the newest 8 lives of the log per feed"),)),
     "holders": Growth("the hub's processes", (Unique(("role",), "role of a process"),)),

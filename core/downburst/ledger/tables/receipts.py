@@ -1,6 +1,7 @@
 """Tables of receipts of sites, from the node's batches."""
 
 from sqlalchemy import (
+    JSON,
     BigInteger,
     Column,
     Index,
@@ -36,6 +37,23 @@ settled = Table(
     Column("last_receipt_at", Instant),
     Column("late_at_hub", BigInteger, nullable=False),
     Column("late_at_site", BigInteger, nullable=False),
+)
+
+
+feed_seconds = Table(
+    "feed_seconds",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("site", String(63), primary_key=True),
+    Column("second", BigInteger, primary_key=True, autoincrement=False),
+    Column("stored", BigInteger, nullable=False),
+    Column("late_at_hub", BigInteger, nullable=False),
+    Column("late_at_site", BigInteger, nullable=False),
+    Column("lost", BigInteger, nullable=False),
+    Column("reordered", BigInteger, nullable=False),
+    Column("jitter_us", BigInteger),
+    Column("delays", JSON(none_as_null=True)),
+    Index(None, "second"),
 )
 
 

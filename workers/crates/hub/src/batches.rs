@@ -1,4 +1,6 @@
 //! Aggregates receipts into sketches, and sketches into files, each of which the agent loads once.
+mod seconds;
+
 use std::collections::BTreeMap;
 
 use downburst_model::bounds::INTEGER_MAX;
@@ -7,6 +9,7 @@ use downburst_session::{ClockOffset, Frontier, Outcome, Receipt};
 use serde::Serialize;
 
 use crate::sketch::Sketch;
+use seconds::{SecondLine, Seconds};
 
 /// The receipts and positions since the last batch.
 #[derive(Default)]
@@ -18,6 +21,7 @@ pub struct Batches {
     sketches_of: BTreeMap<SiteName, usize>,
     exceptions: Vec<Exception>,
     settled: BTreeMap<(FeedName, SiteName), Settled>,
+    seconds: Seconds,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -76,6 +80,8 @@ pub struct BatchFile {
     sketches: Vec<SketchLine>,
     exceptions: Vec<Exception>,
     settled: Vec<SettledLine>,
+    /// Of feeds with a deadline.
+    seconds: Vec<SecondLine>,
 }
 
 /// A receipt, with the time at which the hub sent the product's first byte, if still known.
@@ -84,6 +90,8 @@ pub struct Noted<'a> {
     pub receipt: &'a Receipt,
     /// The time of the first byte, on the reference clock.
     pub first_byte: Option<WallMicros>,
+    /// Its feed has a deadline.
+    pub has_deadline: bool,
 }
 
 impl Noted<'_> {
@@ -113,6 +121,7 @@ impl Batches {
         clock: Option<ClockOffset>,
         now: WallMicros,
     ) -> usize {
+        self.seconds.receipts(site, noted, clock, now);
         let mut passed_over = 0;
         for run in noted.chunk_by(|one, next| one.is_alike(next)) {
             self.count(site, run);
@@ -133,7 +142,8 @@ impl Batches {
     /// Adds the times of files that were complete only after their receipts had left: the slowest are among
     /// them.
     pub fn filed(&mut self, site: &SiteName, items: &[Receipt], now: WallMicros) {
-        let noted: Vec<Noted<'_>> = items.iter().map(|receipt| Noted { receipt, first_byte: None }).collect();
+        let of_file = |receipt| Noted { receipt, first_byte: None, has_deadline: false };
+        let noted: Vec<Noted<'_>> = items.iter().map(of_file).collect();
         for run in noted.chunk_by(|one, next| one.is_alike(next)) {
             let Some(Noted { receipt, .. }) = run.first() else { continue };
             let is_live = (receipt.outcome, receipt.lane) == (Outcome::Stored, Lane::Live);
@@ -145,7 +155,8 @@ impl Batches {
 
     /// True if the batch is so large that it should be handed over.
     pub fn is_large(&self) -> bool {
-        self.sketches.len() >= LARGE_SKETCHES || self.exceptions.len() >= LARGE_EXCEPTIONS
+        self.sketches.len().saturating_add(self.seconds.len()) >= LARGE_SKETCHES
+            || self.exceptions.len() >= LARGE_EXCEPTIONS
     }
 
     /// Records a site's position.
@@ -249,6 +260,7 @@ impl Batches {
                 .into_iter()
                 .map(|((feed, site), settled)| SettledLine { feed, site, settled })
                 .collect(),
+            seconds: self.seconds.take(),
         })
     }
 }
@@ -329,7 +341,7 @@ mod tests {
         clock: Option<ClockOffset>,
         first_byte: Option<WallMicros>,
     ) {
-        batches.receipts(&site(), &[Noted { receipt, first_byte }], clock, NOW);
+        batches.receipts(&site(), &[Noted { receipt, first_byte, has_deadline: false }], clock, NOW);
     }
 
     fn site() -> SiteName {
@@ -359,7 +371,8 @@ mod tests {
         let said = [now.0 + AHEAD_US, now.0 + AHEAD_US + 1, now.0 - LATE_US, now.0 - LATE_US - 1];
         let passed_over = said.map(|stored| {
             let receipt = at(WallMicros(stored));
-            batches.receipts(&site(), &[Noted { receipt: &receipt, first_byte: None }], None, now)
+            let noted = [Noted { receipt: &receipt, first_byte: None, has_deadline: false }];
+            batches.receipts(&site(), &noted, None, now)
         });
         assert_eq!(passed_over, [0, 1, 0, 1]);
         let line = line(&mut batches);
@@ -382,7 +395,7 @@ mod tests {
                 let hub_stored = WallMicros(now.0 - minute * 60_000_000);
                 let receipt =
                     Receipt { hub_stored, action_done: None, ..receipt(Outcome::Stored, Lane::Live) };
-                let noted = [Noted { receipt: &receipt, first_byte: Some(hub_stored) }];
+                let noted = [Noted { receipt: &receipt, first_byte: Some(hub_stored), has_deadline: false }];
                 batches.receipts(&site(), &noted, None, now)
             })
             .sum();
@@ -465,7 +478,7 @@ mod tests {
         }
         let noted = receipts.iter().enumerate().map(|(n, receipt)| {
             let first_byte = (n % 4 > 0).then(|| WallMicros(receipt.hub_stored.0 + n as i64));
-            Noted { receipt, first_byte }
+            Noted { receipt, first_byte, has_deadline: false }
         });
         let noted: Vec<Noted<'_>> = noted.collect();
         let (mut together, mut single) = (Batches::new(1), Batches::new(1));

@@ -284,6 +284,9 @@ pub struct Expired {
     /// True: the hub dropped them, as they can't meet the feed's deadline. Only for feeds with a deadline.
     #[n(3)]
     pub late: Option<bool>,
+    /// Of late ones: the beginning of the second in which the hub stored all of them, for the figures of seconds.
+    #[n(4)]
+    pub stored: Option<WallMicros>,
 }
 
 /// Site to hub: a request for sequences of a feed that the site lacks; the repair of last resort. The hub

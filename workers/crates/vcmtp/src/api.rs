@@ -126,6 +126,9 @@ pub enum SenderInput {
     /// The new largest UDP payload, as [`SenderConfig::datagram_bytes`]: the path to a site has a smaller MTU,
     /// or such a site left.
     DatagramBytes(usize),
+    /// The deadline of the feed's products, from the hub's stored stamp: later ones are neither sent nor repaired. It
+    /// counts for products to come, and for the repair of all packets.
+    Deadline(Option<Micros>),
     /// The number of sites in the group.
     Members(u64),
     /// A site gets the key: later proofs must be verifiable by it. A site without a secret verifies signatures.

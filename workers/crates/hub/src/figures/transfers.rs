@@ -155,7 +155,7 @@ mod tests {
             repaired: false,
             action_done: None,
         };
-        NotedReceipt { receipt, first_byte: Some(WallMicros(first * 1_000)) }
+        NotedReceipt { receipt, first_byte: Some(WallMicros(first * 1_000)), has_deadline: false }
     }
 
     fn session() -> SessionTraffic {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
-use downburst_model::{Content, ProductInfo, RangeSet, Sequence, SiteName};
+use downburst_model::{Content, Micros, ProductInfo, RangeSet, Sequence, SiteName};
 use downburst_vcmtp::{LegKey, Request, SenderConfig, SiteSecret, Straggler, Urgency};
 
 /// The settings of a leg at its start.
@@ -54,6 +54,8 @@ pub enum LegInput<C> {
     Listener,
     /// The rate of the plan, in Ethernet-frame bits per second.
     Rate(u64),
+    /// The deadline of the feed's products, from the hub's stored stamp.
+    Deadline(Option<Micros>),
     /// The MTU of the interface that datagrams leave through, which is a relay's.
     Mtu(Option<u64>),
     /// A site received the current keys.

@@ -144,6 +144,7 @@ impl<C: Clone> Machine for Leg<C> {
                 self.adaptation.ask_rate(rate_bps);
                 self.sender.handle(now, SenderInput::Rate(rate_bps));
             }
+            LegInput::Deadline(deadline) => self.sender.handle(now, SenderInput::Deadline(deadline)),
             LegInput::Mtu(mtu_bytes) => self.adaptation.mtu(mtu_bytes),
             LegInput::KeysTold { site, credential } => self.keys.told(now, site, credential),
             LegInput::CredentialRenewed { site, former, credential } => {

@@ -428,6 +428,8 @@ pub struct NotedReceipt {
     pub receipt: Receipt,
     /// The time of the first byte, on the reference clock.
     pub first_byte: Option<WallMicros>,
+    /// Its feed has a deadline.
+    pub has_deadline: bool,
 }
 
 /// A change in a site's membership of a leg.

@@ -4,6 +4,14 @@ use downburst_session::{ClockOffset, Frontier, Outcome, Receipt};
 
 use super::api::{HubFacts, NotedReceipt};
 use super::{Report, Session, StatusChange};
+use crate::batches::Noted;
+
+impl NotedReceipt {
+    /// As the batches count it.
+    pub fn as_noted(&self) -> Noted<'_> {
+        Noted { receipt: &self.receipt, first_byte: self.first_byte, has_deadline: self.has_deadline }
+    }
+}
 
 impl Session {
     pub(super) fn frontier(&mut self, now: Now, frontier: Frontier, hub: &dyn HubFacts) {
@@ -53,20 +61,21 @@ impl Session {
     /// left the hub. A site can name any log.
     fn noted(&self, receipts: Vec<Receipt>, hub: &dyn HubFacts) -> Vec<NotedReceipt> {
         let mut noted = Vec::with_capacity(receipts.len());
-        let mut of_log: Option<(FeedName, Epoch, bool)> = None;
+        let mut of_log: Option<(FeedName, Epoch, Option<bool>)> = None;
         for receipt in receipts {
             let key = &receipt.key;
             let counts = match &of_log {
                 Some((feed, epoch, counts)) if *feed == key.feed && *epoch == key.epoch => *counts,
                 _ => {
-                    let counts = self.given(&key.feed, key.epoch, hub).is_some();
+                    let exists = self.given(&key.feed, key.epoch, hub).is_some();
+                    let counts = exists.then(|| self.hub.has_deadline(&key.feed));
                     of_log = Some((key.feed.clone(), key.epoch, counts));
                     counts
                 }
             };
-            if counts {
+            if let Some(has_deadline) = counts {
                 let first_byte = self.first_byte(&receipt, hub);
-                noted.push(NotedReceipt { receipt, first_byte });
+                noted.push(NotedReceipt { receipt, first_byte, has_deadline });
             }
         }
         noted

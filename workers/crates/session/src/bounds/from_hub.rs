@@ -37,7 +37,10 @@ fn check_message(message: &Message) -> Result<(), String> {
             number("from", "covered numbers", covered.from.0)?;
             number("to", "covered numbers", covered.to.0)
         }
-        Message::Expired(expired) => ranges("sequences", "expired products", &expired.sequences),
+        Message::Expired(expired) => {
+            expired.stored.map_or(Ok(()), |at| clock("stored", "expired products", at))?;
+            ranges("sequences", "expired products", &expired.sequences)
+        }
         Message::LegJoin(join) => number("rate_bps", "a leg", join.rate_bps),
         Message::RelayLeg(leg) => {
             number("rate_bps", "a leg", leg.rate_bps)?;

@@ -132,7 +132,10 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
         ("after", start.into()),
         ("from", covered(MUCH, 1).into()),
         ("to", covered(1, MUCH).into()),
-        ("sequences", Expired { feed: feed(), epoch: EPOCH, sequences: far(), late: None }.into()),
+        (
+            "sequences",
+            Expired { feed: feed(), epoch: EPOCH, sequences: far(), late: None, stored: None }.into(),
+        ),
         ("rate_bps", LegJoin { rate_bps: MUCH, ..join() }.into()),
         ("packets", gone.into()),
         ("rate_bps", RelayLeg { rate_bps: MUCH, ..relay_leg() }.into()),

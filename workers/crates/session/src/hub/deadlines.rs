@@ -101,15 +101,18 @@ impl Deadlines {
     }
 
     /// The queued products that can't arrive in time any more, by their tickets; some of them may have begun.
-    fn take_late(&mut self, now: Now) -> Vec<(FeedName, BTreeSet<u32>)> {
+    /// Each group was stored within one second, which begins at its stamp.
+    fn take_late(&mut self, now: Now) -> Vec<(FeedName, WallMicros, BTreeSet<u32>)> {
         if self.feeds.is_empty()
             || self.searched_at.is_some_and(|at| now.monotonic.since(at) < SEARCH_INTERVAL)
         {
             return Vec::new();
         }
         self.searched_at = Some(now.monotonic);
-        let late = self.feeds.iter_mut().map(|(name, feed)| (name.clone(), feed.take_late(now)));
-        late.filter(|(_, tickets)| !tickets.is_empty()).collect()
+        let late = self.feeds.iter_mut().flat_map(|(name, feed)| {
+            feed.take_late(now).into_iter().map(|(second, tickets)| (name.clone(), second, tickets))
+        });
+        late.collect()
     }
 }
 
@@ -129,14 +132,15 @@ impl Feed {
         WallMicros(now.wall.0.saturating_sub(i64::try_from(left_us).unwrap_or(i64::MAX)))
     }
 
-    fn take_late(&mut self, now: Now) -> BTreeSet<u32> {
+    fn take_late(&mut self, now: Now) -> BTreeMap<WallMicros, BTreeSet<u32>> {
         let before = self.late_before(now);
-        let mut tickets = BTreeSet::new();
-        while let Some((ticket, _)) = self.queued.front().copied().filter(|(_, stored)| *stored < before) {
+        let mut seconds: BTreeMap<WallMicros, BTreeSet<u32>> = BTreeMap::new();
+        while let Some((ticket, stored)) = self.queued.front().copied().filter(|(_, stored)| *stored < before)
+        {
             self.queued.pop_front();
-            tickets.insert(ticket);
+            seconds.entry(second_of(stored)).or_default().insert(ticket);
         }
-        tickets
+        seconds
     }
 
     fn arrived(&mut self, now: Micros, number: u64, at: WallMicros) {
@@ -184,14 +188,19 @@ impl HubSession {
         self.tell_handling();
     }
 
+    /// True if the feed has a deadline.
+    pub fn has_deadline(&self, feed: &FeedName) -> bool {
+        self.serving.deadlines.of(feed).is_some()
+    }
+
     /// True if products of the feed are checked one by one before they are sent, so that they travel in no train.
     pub(super) fn sends_one_by_one(&self, feed: &FeedName) -> bool {
-        self.serving.handling.ages(feed) || self.serving.deadlines.of(feed).is_some()
+        self.serving.handling.ages(feed) || self.has_deadline(feed)
     }
 
     /// Drops queued products that can't arrive in time, and tells the site their numbers.
     pub(super) fn drop_late(&mut self, now: Now) {
-        for (feed, tickets) in self.serving.deadlines.take_late(now) {
+        for (feed, second, tickets) in self.serving.deadlines.take_late(now) {
             let gone = self.line.parcels.take_back_tickets(&mut self.line.outbox, &tickets);
             let Some(epoch) = self.served_epoch(&feed) else { continue };
             let mut sequences = RangeSet::new();
@@ -207,10 +216,15 @@ impl HubSession {
                 }
             }
             if !sequences.is_empty() {
-                self.send(Expired { feed, epoch, sequences, late: Some(true) });
+                self.send(Expired { feed, epoch, sequences, late: Some(true), stored: Some(second) });
             }
         }
     }
+}
+
+/// The beginning of a stamp's second.
+pub(super) fn second_of(stored: WallMicros) -> WallMicros {
+    WallMicros(stored.0.saturating_sub(stored.0.rem_euclid(1_000_000)))
 }
 
 /// The interval of searches for late products in the queue: a search costs about as much as the queue is long.
@@ -272,7 +286,11 @@ mod tests {
         (0..10).for_each(|n| deadlines.queued(&feed(), n, WallMicros(i64::from(n) * 10_000)));
         assert_eq!(deadlines.take_late(at(100)), []);
         let late = deadlines.take_late(at(131));
-        assert_eq!(late, [(feed(), [0, 1, 2, 3].into())]);
+        assert_eq!(late, [(feed(), WallMicros(0), [0, 1, 2, 3].into())]);
         assert_eq!(deadlines.take_late(at(132)), [], "the next search is not due");
+        (99..102).for_each(|n| deadlines.queued(&feed(), n, WallMicros(i64::from(n) * 10_000)));
+        let late = deadlines.take_late(at(2_000));
+        let seconds: Vec<_> = late.iter().map(|(_, second, tickets)| (second.0, tickets.len())).collect();
+        assert_eq!(seconds, [(0, 7), (1_000_000, 2)], "each second by itself");
     }
 }

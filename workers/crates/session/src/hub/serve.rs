@@ -1,5 +1,8 @@
+use std::collections::BTreeMap;
+
 use downburst_model::{Epoch, FeedName, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, WallMicros};
 
+use super::deadlines::second_of;
 use crate::spans::Spans;
 use crate::stretch::{Part, Piece};
 use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart, Standing, Stretch};
@@ -88,14 +91,26 @@ struct Gone {
     /// Products stored before this are late by the feed's deadline.
     late_before: Option<WallMicros>,
     expired: RangeSet,
-    late: RangeSet,
+    /// By the second in which the hub stored them.
+    late: BTreeMap<WallMicros, RangeSet>,
 }
 
 impl Gone {
     fn insert(&mut self, number: u64, stored: WallMicros) {
         let is_late = self.late_before.is_some_and(|before| stored < before);
-        let numbers = if is_late { &mut self.late } else { &mut self.expired };
+        let numbers =
+            if is_late { self.late.entry(second_of(stored)).or_default() } else { &mut self.expired };
         numbers.insert(number, number);
+    }
+
+    /// The messages for the site.
+    fn told(self, feed: &FeedName, epoch: Epoch) -> impl Iterator<Item = Expired> {
+        let late = self.late.into_iter().map(|(second, numbers)| (numbers, Some(second)));
+        let all = [(self.expired, None)].into_iter().filter(|(numbers, _)| !numbers.is_empty()).chain(late);
+        all.map(move |(sequences, stored)| {
+            let (feed, late) = (feed.clone(), stored.map(|_| true));
+            Expired { feed, epoch, sequences, late, stored }
+        })
     }
 }
 
@@ -341,12 +356,7 @@ impl Serve {
         }
         self.hold_cover(now, next, last, steps);
         self.wanted.remove(first, last);
-        for (sequences, late) in [(gone.expired, None), (gone.late, Some(true))] {
-            if !sequences.is_empty() {
-                let (feed, epoch) = (self.feed.clone(), self.epoch);
-                steps.push(Step::Expired(Expired { feed, epoch, sequences, late }));
-            }
-        }
+        steps.extend(gone.told(&self.feed, self.epoch).map(Step::Expired));
     }
 
     /// Takes a product of `next..=last`; returns its number, or `None` if it lies behind the range.

@@ -267,7 +267,7 @@ fn evicted_products_expire() {
     bench.answer(0, 3, vec![gone(1, "x"), gone(2, "y"), gone(3, "x")]);
     let messages = bench.messages(100);
     let sequences: RangeSet = [(1, 1), (3, 3)].into_iter().collect();
-    let expired = crate::Expired { feed: feed(), epoch: EPOCH, sequences, late: None };
+    let expired = crate::Expired { feed: feed(), epoch: EPOCH, sequences, late: None, stored: None };
     assert!(messages.contains(&expired.into()) && messages.contains(&covered(2, 2)), "{messages:?}");
 }
 

@@ -94,7 +94,10 @@ impl SiteSession {
             return;
         };
         let outcome = if expired.late == Some(true) { Outcome::LateAtHub } else { Outcome::Expired };
-        for receipt in track.expire(now, (&expired.sequences, outcome), &mut self.outputs) {
+        for mut receipt in track.expire(now, (&expired.sequences, outcome), &mut self.outputs) {
+            if receipt.hub_stored.0 == 0 {
+                receipt.hub_stored = expired.stored.unwrap_or_default();
+            }
             self.receipts.push(now, receipt);
         }
     }

@@ -320,7 +320,13 @@ fn another_epoch_begins_anew_and_is_kept_at_once() {
 #[test]
 fn expired_numbers_are_settled_named_and_receipted() {
     let mut bench = Bench::started();
-    bench.say(Expired { feed: feed(), epoch: EPOCH, sequences: [(1, 2)].into_iter().collect(), late: None });
+    bench.say(Expired {
+        feed: feed(),
+        epoch: EPOCH,
+        sequences: [(1, 2)].into_iter().collect(),
+        late: None,
+        stored: None,
+    });
     bench.wait(100);
     assert_eq!(
         bench.receipts().iter().map(|receipt| receipt.outcome).collect::<Vec<_>>(),
@@ -375,7 +381,7 @@ proptest! {
         bench.say(begin(numbers[0], numbers[1], numbers[2]));
         bench.say(Covered { feed: feed(), epoch: EPOCH, from: Sequence(numbers[3]), to: Sequence(numbers[4]) });
         let sequences = [(numbers[5].min(numbers[6]), numbers[6])].into_iter().collect();
-        bench.say(Expired { feed: feed(), epoch: EPOCH, sequences, late: None });
+        bench.say(Expired { feed: feed(), epoch: EPOCH, sequences, late: None, stored: None });
         bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(numbers[7]), duplicates: None });
         bench.say(ClockReply {
             request_sent: WallMicros(numbers[0] as i64),

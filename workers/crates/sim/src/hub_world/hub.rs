@@ -69,7 +69,9 @@ impl Hub {
         let log = self.logs.get_mut(feed).expect("the feed exists");
         let info = log.describe(now, feed, &id, publish.class, &bytes);
         log.entries.insert(log.head, Entry { info: info.clone(), bytes: Some(bytes.into()) });
+        let deadline = log.deadline_us.map(Micros);
         for leg in self.legs.values_mut().filter(|leg| leg.join.feed == *feed) {
+            leg.machine.handle(now, LegInput::Deadline(deadline));
             leg.machine.handle(now, LegInput::Head(info.key.sequence));
         }
         info

@@ -117,6 +117,64 @@ fn a_leg_that_loses_packets_leaves_no_record_without_an_outcome() {
 }
 
 #[test]
+fn a_leg_that_is_too_slow_sends_only_what_is_in_time_and_delays_no_other_feed() {
+    let wishes = || vec![wish("A", ".*"), wish("B", ".*")];
+    let mut world = world(77, vec![site(wishes()), site(wishes())]);
+    world.set_deadline(&feed("A"), Some(Micros::from_millis(300)));
+    start(&mut world);
+    let legs = [("A", 5_000_000), ("B", 5_000_000)];
+    let legs = legs.map(|(name, rate_bps)| (name, world.start_leg(&feed(name), rate_bps, 64 << 20)));
+    for (site, (name, leg)) in [0, 1].into_iter().flat_map(|site| legs.map(|leg| (site, leg))) {
+        world.plan(site, &feed(name), Some(leg));
+    }
+    world.run_for(Micros::from_secs(1));
+    let mut others = 0;
+    for tick in 0..3_000 {
+        world.publish(&feed("A"), product(Class::Grid, 1_250, 'r'));
+        if tick % 20 == 10 {
+            world.publish(&feed("B"), product(Class::Grid, 1_250, 'o'));
+            others += 1;
+        }
+        world.run_for(Micros::from_millis(1));
+    }
+    for site in [0, 1] {
+        let in_time = world.receipts(site, &feed("B"), Outcome::Stored);
+        assert!(in_time + 5 >= others, "the other feed waits for nothing: {in_time} of {others}");
+    }
+    finish(&mut world);
+    for site in [0, 1] {
+        let outcomes = Outcomes::of(&world, site, &feed("A"));
+        println!("at twice the rate of the leg: {outcomes:?}");
+        assert_eq!(outcomes.sum(), 3_000, "{outcomes:?}");
+        assert!(outcomes.stored > 1_000, "the leg carries nearly half of them: {outcomes:?}");
+        assert!(outcomes.late_at_site < 300, "what can't arrive in time enters no leg: {outcomes:?}");
+    }
+}
+
+#[test]
+fn a_leg_repairs_no_record_that_is_late() {
+    let lossy = LinkConfig { loss: Loss::Independent(0.3), ..LinkConfig::default() };
+    let wishes = || vec![wish("A", ".*")];
+    let mut world = world(78, vec![SiteConfig { link: lossy, ..site(wishes()) }, site(wishes())]);
+    world.set_deadline(&feed("A"), Some(Micros::from_millis(100)));
+    start(&mut world);
+    let leg = world.start_leg(&feed("A"), 20_000_000, 64 << 20);
+    (0..2).for_each(|site| world.plan(site, &feed("A"), Some(leg)));
+    world.run_for(Micros::from_secs(1));
+    let rate = (1_250, Micros::from_millis(1));
+    let mut count = publish_for(&mut world, &feed("A"), Micros::from_secs(1), rate);
+    // Behind the cut, the site asks for a second of packets that nobody wants any more.
+    world.cut(0, Micros::from_secs(1));
+    count += publish_for(&mut world, &feed("A"), Micros::from_secs(3), rate);
+    finish(&mut world);
+    let (cut, whole) = (Outcomes::of(&world, 0, &feed("A")), Outcomes::of(&world, 1, &feed("A")));
+    println!("a cut of a second: {cut:?}");
+    assert_eq!(whole, Outcomes { stored: count, ..Outcomes::default() });
+    assert_eq!(cut.sum(), count, "{cut:?}");
+    assert!(cut.late_at_hub > 500, "the hub sends none of the second that is over: {cut:?}");
+}
+
+#[test]
 fn a_site_whose_clock_is_wrong_drops_by_the_hubs_time() {
     let wrong = SiteConfig { clock_us: 3_000_000, ..site(vec![wish("A", ".*")]) };
     let mut world = world(75, vec![wrong, site(vec![wish("A", ".*")])]);

@@ -245,6 +245,7 @@ impl Blocks {
             }
             entry.remove();
         }
+        while self.symbols.pop_front_if(|symbol| symbol.first < oldest).is_some() {}
     }
 
     /// Closes the open block before this packet, if the block has waited long enough.

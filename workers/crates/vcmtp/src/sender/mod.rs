@@ -60,6 +60,7 @@ pub struct Sender {
     outputs: VecDeque<SenderOutput>,
     stats: SenderStats,
     turn: u8,
+    deadline: Option<Micros>,
 }
 
 enum Choice {
@@ -99,6 +100,7 @@ impl Sender {
             outputs: VecDeque::new(),
             stats: SenderStats::default(),
             turn: 0,
+            deadline: None,
         }
     }
 
@@ -126,12 +128,35 @@ impl Sender {
         self.queue.products()
     }
 
-    fn take(&mut self, info: ProductInfo, bytes: Content) {
+    fn take(&mut self, now: Now, info: ProductInfo, bytes: Content) {
         let (sequence, class, length) = (info.key.sequence, info.class, bytes.len() as u64);
-        if self.queue.push(info, bytes) {
+        let stored = self.deadline.and_then(|_| stored_at(now, &info));
+        if stored.is_some_and(|at| at < self.late_before(now.monotonic)) {
+            return self.queue.leave_out(sequence);
+        }
+        if self.queue.push(info, bytes, stored) {
             self.trains.product(sequence, class, length);
             self.stats.products += 1;
             self.stats.product_bytes += length;
+        }
+    }
+
+    /// Products that the hub stored before this wait no longer for the leg.
+    fn late_before(&self, now: Micros) -> Micros {
+        let in_time = self.deadline.map(|deadline| deadline.0 - deadline.0 / RESERVE_PART);
+        in_time.map_or(Micros(0), |in_time_us| Micros(now.0.saturating_sub(in_time_us)))
+    }
+
+    /// The deadline of products that the hub stored before this is over.
+    fn over_before(&self, now: Micros) -> Micros {
+        self.deadline.map_or(Micros(0), |deadline| Micros(now.0.saturating_sub(deadline.0)))
+    }
+
+    /// Drops the products that are late, before the next packet is filled.
+    fn drop_late(&mut self, now: Micros) {
+        if self.deadline.is_some() && !self.queue.is_empty() {
+            let dropped = self.queue.drop_older(self.late_before(now), self.over_before(now));
+            self.trains.dropped(&dropped);
         }
     }
 
@@ -231,7 +256,8 @@ impl Sender {
         let room = self.datagram_bytes - HEADER_BYTES - TAG_BYTES - SYMBOL_BYTES;
         let Some(filled) = self.queue.fill(room) else { return };
         self.trains.sent(&filled);
-        let Filled { payload, class, hurried, first, last } = filled;
+        let Filled { payload, class, hurried, first, last, stored } = filled;
+        self.window.stored(stored.unwrap_or(now));
         self.outputs.extend(first.into_iter().map(SenderOutput::FirstByte));
         self.head_schedule.data_sent(now);
         self.send_packet(now, payload, (class, hurried), true);
@@ -373,10 +399,14 @@ impl Machine for Sender {
     type Output = SenderOutput;
 
     fn handle(&mut self, now: Now, input: SenderInput) {
-        let now = now.monotonic;
+        let (clocks, now) = (now, now.monotonic);
         self.pacer.fill(now);
         match input {
-            SenderInput::Product { info, bytes } => self.take(info, bytes),
+            SenderInput::Product { info, bytes } => self.take(clocks, info, bytes),
+            SenderInput::Deadline(deadline) => {
+                self.deadline = deadline;
+                self.window.set_deadline(deadline);
+            }
             SenderInput::Listener => self.head_schedule.expected(now),
             SenderInput::Head(head) => self.head_schedule.moved(now, head),
             SenderInput::Nak { site, request } => {
@@ -409,6 +439,7 @@ impl Machine for Sender {
     fn poll(&mut self, now: Now) -> Option<SenderOutput> {
         let now = now.monotonic;
         self.window.expire(now);
+        self.drop_late(now);
         loop {
             if let Some(output) = self.outputs.pop_front() {
                 return Some(output);
@@ -435,6 +466,12 @@ impl Machine for Sender {
     }
 }
 
+/// The time at which the hub stored a product, by the sender's own clock; a heartbeat is never late.
+fn stored_at(now: Now, info: &ProductInfo) -> Option<Micros> {
+    let age_us = now.wall.0.saturating_sub(info.stored.0).max(0).unsigned_abs();
+    (!info.id.is_heartbeat()).then(|| Micros(now.monotonic.0.saturating_sub(age_us)))
+}
+
 /// The room for frame bodies in a packet with a proof.
 fn proof_room(datagram_bytes: usize) -> usize {
     datagram_bytes - HEADER_BYTES - TAG_BYTES - PREFIX_BYTES - FRAME_BYTES
@@ -456,3 +493,7 @@ const LISTED_LATE_TIME: Micros = Micros::from_millis(500);
 
 /// One datagram in this many goes to the less urgent of data and repair.
 const TURNS: u8 = 4;
+
+/// The part of a deadline that is kept in reserve for the path, its proof and a repair: without it a full leg would send
+/// each product just too late.
+const RESERVE_PART: u64 = 4;

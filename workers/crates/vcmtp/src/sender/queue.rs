@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_model::{Class, Content, ProductInfo, Sequence};
+use downburst_model::{Class, Content, Micros, ProductInfo, Sequence};
 
 use crate::packet::payload::{BLOCK_BYTES, FRAME_BYTES, Frame, Manifest, PREFIX_BYTES, Payload};
 
@@ -36,6 +36,7 @@ struct Lane {
 #[derive(Debug)]
 struct Incoming {
     sequence: Sequence,
+    stored: Stored,
     manifest: Bytes,
     content: Content,
 }
@@ -43,12 +44,16 @@ struct Incoming {
 #[derive(Debug)]
 struct Outgoing {
     sequence: Sequence,
+    stored: Stored,
     content: Content,
     /// The number of bytes handed out.
     sent: usize,
     /// The bytes at hand behind them: content in storage is read in pieces of many packets.
     at_hand: Bytes,
 }
+
+/// The time at which the hub stored a product, by the sender's clock; `None` of one that is never late.
+pub(crate) type Stored = Option<Micros>;
 
 /// The content of one packet.
 #[derive(Debug)]
@@ -62,6 +67,8 @@ pub(crate) struct Filled {
     pub(crate) first: Vec<Sequence>,
     /// Products whose last byte is in it.
     pub(crate) last: Vec<Sequence>,
+    /// The time at which the hub stored the newest product in it.
+    pub(crate) stored: Stored,
 }
 
 impl Queue {
@@ -70,7 +77,7 @@ impl Queue {
     }
 
     /// Takes a product in; false if its sequence does not rise.
-    pub(crate) fn push(&mut self, info: ProductInfo, content: Content) -> bool {
+    pub(crate) fn push(&mut self, info: ProductInfo, content: Content, stored: Stored) -> bool {
         let (sequence, class) = (info.key.sequence, info.class);
         if sequence <= self.taken {
             return false;
@@ -79,8 +86,33 @@ impl Queue {
         self.taken = sequence;
         self.products += 1;
         self.backlog_bytes = self.backlog_bytes.saturating_add(content.len() as u64);
-        self.lanes.entry(class).or_default().incoming.push_back(Incoming { sequence, manifest, content });
+        self.lanes.entry(class).or_default().incoming.push_back(Incoming {
+            sequence,
+            stored,
+            manifest,
+            content,
+        });
         true
+    }
+
+    /// Leaves a product out. The next manifest names it as the one before, so sites request it and learn the reason.
+    pub(crate) fn leave_out(&mut self, sequence: Sequence) {
+        self.taken = self.taken.max(sequence);
+        self.announced = self.announced.max(sequence);
+    }
+
+    /// Drops the products that the hub stored before `than`; one that has begun goes on unless it was stored before
+    /// `begun_than`. Otherwise a full leg would end each product just before it is complete. Returns their numbers.
+    pub(crate) fn drop_older(&mut self, than: Micros, begun_than: Micros) -> Vec<Sequence> {
+        let mut dropped = Vec::new();
+        for lane in self.lanes.values_mut() {
+            let bytes = lane.drop_older((than, begun_than), &mut dropped);
+            self.backlog_bytes = self.backlog_bytes.saturating_sub(bytes);
+        }
+        self.lanes.retain(|_, lane| !lane.is_empty());
+        self.products = self.products.saturating_sub(dropped.len());
+        self.announced = dropped.iter().copied().fold(self.announced, Sequence::max);
+        dropped
     }
 
     pub(crate) fn announced(&self) -> Sequence {
@@ -117,6 +149,7 @@ impl Queue {
             payload: Payload { announced: self.announced, frames: Vec::new(), padding: 0 },
             first: Vec::new(),
             last: Vec::new(),
+            stored: None,
         };
         let mut room = room.saturating_sub(PREFIX_BYTES);
         self.note_leader(leader);
@@ -181,14 +214,15 @@ impl Lane {
         let needed = self.announceable()?.frame_bytes();
         let alone = filled.payload.frames.is_empty();
         *room = room.checked_sub(needed).or(alone.then_some(0))?;
-        let Incoming { sequence, manifest, content } = self.incoming.pop_front()?;
+        let Incoming { sequence, stored, manifest, content } = self.incoming.pop_front()?;
+        filled.stored = filled.stored.max(stored);
         filled.payload.frames.push(Frame::Manifest(manifest));
         filled.hurried |= content.len() < SMALL_PRODUCT_BYTES;
         if content.is_empty() {
             filled.first.push(sequence);
             filled.last.push(sequence);
         } else {
-            self.blocks.push_back(Outgoing { sequence, content, sent: 0, at_hand: Bytes::new() });
+            self.blocks.push_back(Outgoing { sequence, stored, content, sent: 0, at_hand: Bytes::new() });
         }
         Some(sequence)
     }
@@ -198,6 +232,7 @@ impl Lane {
         let most = room.checked_sub(BLOCK_BYTES).filter(|most| *most > 0)?;
         let product = self.blocks.front_mut()?;
         let (sequence, offset) = (product.sequence, product.sent as u64);
+        filled.stored = filled.stored.max(product.stored);
         let bytes = product.take(most);
         filled.hurried |= product.content.len() < SMALL_PRODUCT_BYTES;
         if product.sent >= product.content.len() {
@@ -211,6 +246,28 @@ impl Lane {
         *room -= BLOCK_BYTES + bytes.len();
         filled.payload.frames.push(Frame::Block { sequence, offset, bytes: bytes.into() });
         Some(length)
+    }
+
+    /// Drops the oldest products; returns the bytes that are not sent.
+    fn drop_older(&mut self, (than, begun_than): (Micros, Micros), dropped: &mut Vec<Sequence>) -> u64 {
+        let is_older = |stored: Stored, than| stored.is_some_and(|at| at < than);
+        let mut bytes = 0_u64;
+        let mut drop = |sequence, left: usize| {
+            bytes = bytes.saturating_add(left as u64);
+            dropped.push(sequence);
+        };
+        let is_late = |product: &mut Outgoing| {
+            is_older(product.stored, if product.sent > 0 { begun_than } else { than })
+        };
+        let begun = self.blocks.pop_front_if(|product| product.sent > 0 && !is_late(product));
+        while let Some(product) = self.blocks.pop_front_if(|product| is_late(product)) {
+            drop(product.sequence, product.content.len().saturating_sub(product.sent));
+        }
+        begun.into_iter().for_each(|product| self.blocks.push_front(product));
+        while let Some(product) = self.incoming.pop_front_if(|product| is_older(product.stored, than)) {
+            drop(product.sequence, product.content.len());
+        }
+        bytes
     }
 }
 

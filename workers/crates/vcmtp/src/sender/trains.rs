@@ -59,6 +59,14 @@ impl Trains {
         });
     }
 
+    /// Notes products that are not sent any more.
+    pub(crate) fn dropped(&mut self, sequences: &[Sequence]) {
+        for sequence in sequences {
+            self.large.remove(sequence);
+            self.front = None;
+        }
+    }
+
     /// Notes a proof of all packets sent so far.
     pub(crate) fn proven(&mut self) {
         self.hurries_proof = false;

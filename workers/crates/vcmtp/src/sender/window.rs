@@ -4,7 +4,7 @@ use downburst_model::{Class, Micros};
 
 use crate::packet::payload::Payload;
 
-/// The packets that can be rebuilt, the oldest first. Bounded by age and by the bytes they keep in memory: a
+/// The packets that can be rebuilt, the oldest first. Bounded by age, by the deadline of the products, and by the bytes they keep in memory: a
 /// packet counts with its content and its own description. A product is released with its last packet, so
 /// pinned memory exceeds the limit by the products that are partly out of the window.
 #[derive(Debug)]
@@ -14,6 +14,10 @@ pub(crate) struct Window {
     bytes: u64,
     limit_bytes: u64,
     limit_age: Micros,
+    /// Later, nobody wants their products any more.
+    deadline: Option<Micros>,
+    /// The time at which the hub stored the newest product in the packets so far.
+    newest: Micros,
 }
 
 /// A packet that was sent.
@@ -24,6 +28,8 @@ pub(crate) struct Kept {
     pub(crate) class: Class,
     /// The time at which it was first sent.
     pub(crate) sent: Micros,
+    /// The time at which the hub stored the newest product in it and in the packets before.
+    newest: Micros,
     /// The time until which its repair to the group is on its way to any site that asks for it.
     pub(crate) quiet_until: Option<Micros>,
     /// It waits to be repaired to the group.
@@ -36,23 +42,45 @@ pub(crate) struct Kept {
 
 impl Window {
     pub(crate) fn new(limit_bytes: u64, limit_age: Micros) -> Self {
-        Self { first: 1, packets: VecDeque::new(), bytes: 0, limit_bytes, limit_age }
+        let packets = VecDeque::new();
+        Self { first: 1, packets, bytes: 0, limit_bytes, limit_age, deadline: None, newest: Micros(0) }
+    }
+
+    /// Packets whose products are all older than this are not repaired any more.
+    pub(crate) fn set_deadline(&mut self, deadline: Option<Micros>) {
+        self.deadline = deadline;
+    }
+
+    /// The next packet has a product that the hub stored at this time.
+    pub(crate) fn stored(&mut self, at: Micros) {
+        self.newest = self.newest.max(at);
     }
 
     /// Keeps the next packet; returns its number. Numbers are dense from 1.
     pub(crate) fn push(&mut self, payload: Payload, class: Class, hurried: bool, now: Micros) -> u64 {
         let packet = self.next();
-        let kept = Kept { payload, class, sent: now, quiet_until: None, queued: false, hurried, asker: None };
+        let newest = self.newest;
+        let kept = Kept {
+            payload,
+            class,
+            sent: now,
+            newest,
+            quiet_until: None,
+            queued: false,
+            hurried,
+            asker: None,
+        };
         self.bytes = self.bytes.saturating_add(kept.memory_bytes());
         self.packets.push_back(kept);
         self.expire(now);
         packet
     }
 
-    /// Releases packets beyond the limit of age or of bytes.
+    /// Releases packets beyond the limit of age or of bytes, and those that are late.
     pub(crate) fn expire(&mut self, now: Micros) {
         while let Some(oldest) = self.packets.front() {
-            if self.bytes <= self.limit_bytes && now.since(oldest.sent) <= self.limit_age {
+            let is_late = self.deadline.is_some_and(|deadline| now.since(oldest.newest) > deadline);
+            if self.bytes <= self.limit_bytes && now.since(oldest.sent) <= self.limit_age && !is_late {
                 break;
             }
             self.bytes = self.bytes.saturating_sub(oldest.memory_bytes());
@@ -129,5 +157,21 @@ mod tests {
         window.expire(Micros::from_secs(91));
         assert_eq!((window.first(), window.next()), (3, 3));
         assert_eq!(window.bytes, 0);
+    }
+    #[test]
+    fn packets_whose_products_are_all_late_leave() {
+        let mut window = Window::new(u64::MAX, Micros::from_secs(60));
+        window.set_deadline(Some(Micros::from_millis(100)));
+        for millis in [0, 40, 20] {
+            window.stored(Micros::from_millis(millis));
+            window.push(payload(1), Class::Bulk, false, Micros::from_millis(50));
+        }
+        window.expire(Micros::from_millis(100));
+        assert_eq!(window.first(), 1);
+        window.expire(Micros::from_millis(101));
+        assert_eq!(window.first(), 2, "the others have a newer one, or follow a packet that has");
+        window.set_deadline(None);
+        window.expire(Micros::from_secs(2));
+        assert_eq!((window.first(), window.next()), (2, 4));
     }
 }

@@ -67,8 +67,7 @@ impl Task {
             hub.sessions.late_share.arrived(now.monotonic, member.handle.serial, live_waits(clock, &items));
             hub.counters.transfers(site, clock, &items);
         }
-        let noted = items.iter().map(|it| Noted { receipt: &it.receipt, first_byte: it.first_byte });
-        let noted: Vec<Noted<'_>> = noted.collect();
+        let noted: Vec<Noted<'_>> = items.iter().map(NotedReceipt::as_noted).collect();
         let passed_over = lock(&hub.figures.batches).receipts(site, &noted, clock, now.wall);
         drop(noted);
         if lock(&hub.figures.batches).is_large() {

@@ -20,7 +20,14 @@ pub(super) fn of_hub() -> Vec<Message> {
         begin().into(),
         ResentBegin { resend: 1, begin: ProductBegin { previous: None, ..begin() } }.into(),
         Covered { feed: feed(), epoch: EPOCH, from: Sequence(1), to: Sequence(2) }.into(),
-        Expired { feed: feed(), epoch: EPOCH, sequences: near(), late: Some(true) }.into(),
+        Expired {
+            feed: feed(),
+            epoch: EPOCH,
+            sequences: near(),
+            late: Some(true),
+            stored: Some(WallMicros(5)),
+        }
+        .into(),
         join().into(),
         LegLeave { leg }.into(),
         PacketsGone { leg, leg_epoch, packets: near() }.into(),

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use downburst_hub::{LegInput, LegOutput, LegSession, LegSessions, LogRange, SessionInput};
 use downburst_log::ProductLog as _;
-use downburst_model::{LegId, Machine as _, Sequence, SiteName};
+use downburst_model::{LegId, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{HubInput, NextKey};
 use downburst_vcmtp::{LegKey, SenderStats};
 
@@ -53,6 +53,8 @@ impl Thread {
         while let Some(hub) = self.hub.upgrade() {
             // Before the head is read: a later append wakes the thread again.
             self.listener.take();
+            let deadline = self.feed.deadline_us().map(Micros);
+            self.machine.handle(hub.clock.now(), LegInput::Deadline(deadline));
             self.machine.handle(hub.clock.now(), LegInput::Head(self.feed.log.head()));
             self.carry_out(&hub);
             self.publish(&hub);
