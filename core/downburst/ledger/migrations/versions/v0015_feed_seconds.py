@@ -6,7 +6,7 @@ from alembic import op
 from downburst.ledger.migrations.columns import optional, required
 
 revision = "0015"
-down_revision = "0012"
+down_revision = "0014"
 branch_labels = None
 depends_on = None
 
