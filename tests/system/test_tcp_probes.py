@@ -4,14 +4,14 @@ The recovery time of a constant rate R after a loss is that of the study (tcpdel
 
     T = repair + backlog / (peak - R)
 
-* *repair*: from the time at which the first late record was due to the greatest delay. Duplicate acknowledgements tell
-  TCP of the loss, and the receiver holds back all that came behind the lost segment until the repeated one is there: one
-  round trip after the lost one would have been.
+* *repair*: from the time at which the first late record was due to the greatest delay. Duplicate acknowledgements
+  tell TCP of the loss, and the receiver holds back all that came behind the lost segment until the repeated one is
+  there: one round trip after the lost one would have been.
 * *backlog*: the frames that still wait in the sender once those are released. None where the window after the loss
   still allows R within a round trip.
-* *peak*: the rate at which the sender catches up, the path's rate c. It is c only for a connection that knows c: whose
-  window (CUBIC, Reno) or estimate (BBR) was formed while the path was full. The slow start fills it here, as the
-  first records wait for it: five seconds at the rate itself are warm-up enough.
+* *peak*: the rate at which the sender catches up, the path's rate c. It is c only for a connection that knows c:
+  whose window (CUBIC, Reno) or estimate (BBR) was formed while the path was full. The slow start fills it here, as
+  the first records wait for it: five seconds at the rate itself are warm-up enough.
 """
 
 import itertools
