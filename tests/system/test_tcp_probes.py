@@ -23,7 +23,7 @@ from statistics import median
 
 import pytest
 
-from kit.capabilities import needs
+from kit.capabilities import needs, skip
 from kit.namespaces import Lab
 from kit.node import HubNode, Line, NodeError, SiteNode
 from kit.wire import Lane, Wire, WireReport
@@ -38,6 +38,8 @@ FRAME_BITS = (RECORD_BYTES + 70) * 8
 CONTROLS = ("cubic", "bbr", "reno")
 DIRECTIONS = ("out", "in")
 WARM_UP_S = 5
+SLACK_US = 50_000
+LONGEST_LAG_US = 30_000
 
 
 @dataclass
@@ -115,10 +117,20 @@ def one_loss(directory: Path, direction: str, control: str, share: float, after_
 
 
 def after_the_loss(ended: Line) -> Line:
-    """The run of late records with the lost one."""
-    runs = [run for run in ended["excess"] if (run["recovery_us"] or 1e9) + run["at_us"] > (WARM_UP_S - 1) * 1e6]
-    assert runs, "no record was late"
-    return max(runs, key=lambda run: run["excess_us"])
+    """The run of late records with the lost one, if the machine and not the connection did not delay the sender."""
+    lag_us = ended["sender_lag_us"]
+    if lag_us > LONGEST_LAG_US:
+        skip(f"the sender ran {lag_us} us late, more than {LONGEST_LAG_US} us: machine too busy to judge")
+    lost_us = WARM_UP_S * 1e6
+    late: list[Line] = ended["excess"]
+    runs = [run for run in late if run["recovery_us"] is None or lasts_to(run) > lost_us - SLACK_US]
+    runs = [run for run in runs if run["at_us"] < lost_us + SLACK_US]
+    assert len(runs) == 1, "one run contains the loss"
+    return runs[0]
+
+
+def lasts_to(run: Line) -> float:
+    return float(run["at_us"] + run["recovery_us"])
 
 
 def check_recovery(ended: Line) -> float:
@@ -126,7 +138,7 @@ def check_recovery(ended: Line) -> float:
     assert run["excess_us"] >= ROUND_TRIP_US
     assert run["recovery_us"] is not None
     assert run["predicted_us"] is not None
-    return run["predicted_us"] / run["recovery_us"]
+    return float(run["predicted_us"] / run["recovery_us"])
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -204,7 +216,7 @@ def test_congestion_controls_share_a_bottleneck_with_and_without_reverse_traffic
     scene: Scene, direction: str
 ) -> None:
     asked = trials(CONTROLS[:2], 600)
-    ended, wire = scene.run(kind="stacks", direction=direction, rate_bps=2 * WIRE_BPS, trials=asked)
+    ended, wire = scene.run(kind="stacks", direction=direction, rate_bps=5 * WIRE_BPS, trials=asked)
     print(table(ended))
     wire.needs_small_lag()
     check_trials(ended, asked)
@@ -213,7 +225,7 @@ def test_congestion_controls_share_a_bottleneck_with_and_without_reverse_traffic
 @pytest.mark.nightly
 def test_every_congestion_control_alone_and_in_pairs_in_one_table(scene: Scene) -> None:
     asked = trials(CONTROLS, 10_000)
-    ended, wire = scene.run(kind="stacks", direction="out", rate_bps=2 * WIRE_BPS, trials=asked)
+    ended, wire = scene.run(kind="stacks", direction="out", rate_bps=5 * WIRE_BPS, trials=asked)
     print(table(ended))
     wire.needs_small_lag()
     check_trials(ended, asked)
@@ -243,7 +255,7 @@ def test_a_congestion_control_that_an_end_lacks_is_named_and_a_limit_shows(scene
 @pytest.mark.parametrize("kind", ["soak", "stacks"])
 def test_a_probe_over_tcp_ends_within_a_second_of_its_stop(scene: Scene, kind: str) -> None:
     if kind == "soak":
-        scene.begin(**{**constant(0.5, 600, direction="in", seconds=True), "kind": "soak"})
+        scene.begin(**{**constant(0.5, 600, direction="in"), "kind": "soak", "seconds": True})
         scene.hub.wait_event(event="probe-second", probe="p")
     else:
         asked = [{"flows": ["cubic"], "reverse": ["cubic"], "duration_ms": 60_000}]
