@@ -19,6 +19,8 @@ pub(crate) struct FlowFacts {
     pub(crate) round_trip_us: u64,
     /// The payload of a segment.
     pub(crate) segment_bytes: u64,
+    /// Written, but not sent even once.
+    pub(crate) unsent_bytes: u64,
 }
 
 /// Prepares a connection of a probe: each record is sent as it is written, and a thread that reads or writes looks
@@ -61,8 +63,11 @@ pub(crate) fn flow_facts(stream: &TcpStream) -> Option<FlowFacts> {
         least_round_trip_us: count(LEAST_ROUND_TRIP).filter(|us| *us != u64::from(u32::MAX)),
         round_trip_us: count(ROUND_TRIP)?,
         segment_bytes: count(SEGMENT)?,
+        unsent_bytes: count(NOT_SENT)?,
     })
 }
 
 /// `tcpi_rtt`, in microseconds.
 const ROUND_TRIP: Range<usize> = 68..72;
+/// `tcpi_notsent_bytes` (Linux 4.6 and later).
+const NOT_SENT: Range<usize> = 144..148;

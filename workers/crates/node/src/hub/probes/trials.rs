@@ -162,9 +162,9 @@ impl Trials {
 
 /// Sets the congestion controls of the flows that this node sends.
 fn controlled(streams: &[TcpStream], flows: &[Flow]) -> Result<(), String> {
-    let sent = streams.iter().zip(flows).filter(|(_, flow)| !flow.from_site);
+    let mut sent = streams.iter().zip(flows).filter(|(_, flow)| !flow.from_site);
     let set = |(stream, flow): (&TcpStream, &Flow)| use_control(stream, flow.control);
-    sent.map(set).collect::<Result<(), String>>().map_err(|sentence| format!("{sentence} at this node"))
+    sent.try_for_each(set).map_err(|sentence| format!("{sentence} at this node"))
 }
 
 const TRIAL_REST: Duration = Duration::from_millis(500);
