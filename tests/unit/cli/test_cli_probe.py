@@ -213,7 +213,7 @@ def test_stacks_are_compared_in_a_table_of_trials(hub: Asked, capsys: pytest.Cap
         ["2", "cubic", "60 Mb/s", "100%", "3", "52.000 ms", ""],
     ]
     assert "reno (reverse)" in out
-    assert "trial 2 was held back by the probe's own limit" in out
+    assert "held back by the probe's own limit, and not by the path: trials 2\n" in out
     assert "trial 3 did not run: bbr is not available at unl.edu" in out
 
 

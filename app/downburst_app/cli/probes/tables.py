@@ -93,15 +93,16 @@ def _predicted(excess: dict[str, Any]) -> str:
 
 
 def _print_trials(trials: list[dict[str, Any]]) -> None:
-    """A row for each flow of each trial, and a line for each trial that says less about the path."""
+    """A row for each flow of each trial, and the trials that did not run or say less about the path."""
     rows = [row for number, trial in enumerate(trials, 1) for row in _trial_rows(number, trial)]
     columns = ("trial", "flow", "goodput", "share", "resent", "round trip", "fairness")
     table("Trials", columns, rows, empty="it measured nothing")
     for number, trial in enumerate(trials, 1):
         if trial["reason"] is not None:
             print(f"trial {number} did not run: {trial['reason']}")
-        elif trial["limited"]:
-            print(f"trial {number} was held back by the probe's own limit, and not by the path")
+    limited = [str(number) for number, trial in enumerate(trials, 1) if trial["limited"]]
+    if limited:
+        print(f"held back by the probe's own limit, and not by the path: trials {', '.join(limited)}")
 
 
 def _trial_rows(number: int, trial: dict[str, Any]) -> list[list[object]]:
