@@ -22,7 +22,7 @@ def print_probe(client: HubClient, probe: dict[str, Any]) -> None:
     _steps_table(result["steps"])
     if probe["kind"] == "soak":
         _hours_table(client, probe)
-    _excess_table(result["excess"] or [])
+    _excess_table(probe["id"], result["excess"] or [])
     _print_sender(probe)
 
 
@@ -68,8 +68,8 @@ def _hour(seconds: list[dict[str, Any]]) -> list[object]:
     ]
 
 
-def _excess_table(found: list[dict[str, Any]]) -> None:
-    """A row for each loss: how late packets became after it, and when they were in time again."""
+def _excess_table(number: int, found: list[dict[str, Any]]) -> None:
+    """A row for each of the first losses: how late packets became after it, and when they were in time again."""
     if not found:
         return
     columns = ("loss at", "lost", "excess", "recovered after", "predicted")
@@ -81,9 +81,11 @@ def _excess_table(found: list[dict[str, Any]]) -> None:
             "never" if one["recovery_us"] is None else _ms(one["recovery_us"]),
             _predicted(one),
         ]
-        for one in found
+        for one in found[:MOST_LOSSES]
     ]
     table("Delay after losses", columns, rows, empty="")
+    if len(found) > MOST_LOSSES:
+        print(f"{len(found) - MOST_LOSSES} more are in downburst probe show {number} --json")
 
 
 def _predicted(excess: dict[str, Any]) -> str:
@@ -135,3 +137,6 @@ def _print_sender(probe: dict[str, Any]) -> None:
 
 def _ms(microseconds: float | None) -> str:
     return "not known" if microseconds is None else f"{microseconds / 1e3:.3f} ms"
+
+
+MOST_LOSSES = 20
