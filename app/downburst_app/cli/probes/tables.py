@@ -69,10 +69,10 @@ def _hour(seconds: list[dict[str, Any]]) -> list[object]:
 
 
 def _excess_table(number: int, found: list[dict[str, Any]]) -> None:
-    """A row for each of the first losses: how late packets became after it, and when they were in time again."""
+    """A row for each of the first runs of late packets: how late they became, and when they were in time again."""
     if not found:
         return
-    columns = ("loss at", "lost", "excess", "recovered after", "predicted")
+    columns = ("at", "lost", "excess", "recovered after", "predicted")
     rows = [
         [
             f"{one['at_us'] / 1e6:.3f} s",
@@ -81,11 +81,11 @@ def _excess_table(number: int, found: list[dict[str, Any]]) -> None:
             "never" if one["recovery_us"] is None else _ms(one["recovery_us"]),
             _predicted(one),
         ]
-        for one in found[:MOST_LOSSES]
+        for one in found[:MOST_EXCESS]
     ]
-    table("Delay after losses", columns, rows, empty="")
-    if len(found) > MOST_LOSSES:
-        print(f"{len(found) - MOST_LOSSES} more are in downburst probe show {number} --json")
+    table("Excess delay", columns, rows, empty="")
+    if len(found) > MOST_EXCESS:
+        print(f"{len(found) - MOST_EXCESS} more are in downburst probe show {number} --json")
 
 
 def _predicted(excess: dict[str, Any]) -> str:
@@ -139,4 +139,4 @@ def _ms(microseconds: float | None) -> str:
     return "not known" if microseconds is None else f"{microseconds / 1e3:.3f} ms"
 
 
-MOST_LOSSES = 20
+MOST_EXCESS = 20
