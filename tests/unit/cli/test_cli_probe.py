@@ -149,7 +149,11 @@ def test_a_knee_that_no_loss_confirms_is_a_lower_limit(hub: Asked, capsys: pytes
 def test_one_rate_is_sent_by_tcp_and_its_recovery_is_compared(hub: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     excess = RESULT["excess"][0] | {"peak_bps": 97e6, "backlog_bytes": 480_000}
     recovered = excess | {"recovery_us": 150_000, "predicted_us": 170_000}
-    result = RESULT | {"excess": [recovered, excess], "congestion": "cubic", "retransmits": 5}
+    result = RESULT | {
+        "excess": [recovered, excess, *[excess | {"at_us": 600_000}] * 20],
+        "congestion": "cubic",
+        "retransmits": 5,
+    }
     sent = DONE | {"kind": "cbr", "transport": "tcp", "congestion": "cubic", "result": result}
     hub.answers = {"POST /v1/probes": sent}
     assert ended("probe", "cbr", "unl.edu", "--rate", "100M", "--transport", "tcp", "--congestion", "cubic") == 0
@@ -171,6 +175,7 @@ def test_one_rate_is_sent_by_tcp_and_its_recovery_is_compared(hub: Asked, capsys
         ["0.500 s", "1", "40.000 ms", "150.000 ms", "170.000 ms"],
         ["0.500 s", "1", "40.000 ms", "never", "never"],
     ]
+    assert "2 more are in downburst probe show 7 --json" in out
     assert "TCP with cubic sent 5 segments again" in out
 
 
@@ -213,7 +218,7 @@ def test_stacks_are_compared_in_a_table_of_trials(hub: Asked, capsys: pytest.Cap
         ["2", "cubic", "60 Mb/s", "100%", "3", "52.000 ms", ""],
     ]
     assert "reno (reverse)" in out
-    assert "trial 2 was held back by the probe's own limit" in out
+    assert "held back by the probe's own limit, and not by the path: trials 2\n" in out
     assert "trial 3 did not run: bbr is not available at unl.edu" in out
 
 

@@ -22,7 +22,7 @@ def print_probe(client: HubClient, probe: dict[str, Any]) -> None:
     _steps_table(result["steps"])
     if probe["kind"] == "soak":
         _hours_table(client, probe)
-    _excess_table(result["excess"] or [])
+    _excess_table(probe["id"], result["excess"] or [])
     _print_sender(probe)
 
 
@@ -68,11 +68,11 @@ def _hour(seconds: list[dict[str, Any]]) -> list[object]:
     ]
 
 
-def _excess_table(found: list[dict[str, Any]]) -> None:
-    """A row for each loss: how late packets became after it, and when they were in time again."""
+def _excess_table(number: int, found: list[dict[str, Any]]) -> None:
+    """A row for each of the first runs of late packets: how late they became, and when they were in time again."""
     if not found:
         return
-    columns = ("loss at", "lost", "excess", "recovered after", "predicted")
+    columns = ("at", "lost", "excess", "recovered after", "predicted")
     rows = [
         [
             f"{one['at_us'] / 1e6:.3f} s",
@@ -81,9 +81,11 @@ def _excess_table(found: list[dict[str, Any]]) -> None:
             "never" if one["recovery_us"] is None else _ms(one["recovery_us"]),
             _predicted(one),
         ]
-        for one in found
+        for one in found[:MOST_EXCESS]
     ]
-    table("Delay after losses", columns, rows, empty="")
+    table("Excess delay", columns, rows, empty="")
+    if len(found) > MOST_EXCESS:
+        print(f"{len(found) - MOST_EXCESS} more are in downburst probe show {number} --json")
 
 
 def _predicted(excess: dict[str, Any]) -> str:
@@ -93,15 +95,16 @@ def _predicted(excess: dict[str, Any]) -> str:
 
 
 def _print_trials(trials: list[dict[str, Any]]) -> None:
-    """A row for each flow of each trial, and a line for each trial that says less about the path."""
+    """A row for each flow of each trial, and the trials that did not run or say less about the path."""
     rows = [row for number, trial in enumerate(trials, 1) for row in _trial_rows(number, trial)]
     columns = ("trial", "flow", "goodput", "share", "resent", "round trip", "fairness")
     table("Trials", columns, rows, empty="it measured nothing")
     for number, trial in enumerate(trials, 1):
         if trial["reason"] is not None:
             print(f"trial {number} did not run: {trial['reason']}")
-        elif trial["limited"]:
-            print(f"trial {number} was held back by the probe's own limit, and not by the path")
+    limited = [str(number) for number, trial in enumerate(trials, 1) if trial["limited"]]
+    if limited:
+        print(f"held back by the probe's own limit, and not by the path: trials {', '.join(limited)}")
 
 
 def _trial_rows(number: int, trial: dict[str, Any]) -> list[list[object]]:
@@ -134,3 +137,6 @@ def _print_sender(probe: dict[str, Any]) -> None:
 
 def _ms(microseconds: float | None) -> str:
     return "not known" if microseconds is None else f"{microseconds / 1e3:.3f} ms"
+
+
+MOST_EXCESS = 20
