@@ -7,7 +7,7 @@ node or a peer is missing, is left out by name with the reason. `--quick` shorte
 import argparse
 from pathlib import Path
 
-from bench.harness.report import document, machine, table, write
+from bench.harness.report import Row, document, machine, table, write
 from bench.probes.rows import MEASURES, Wanted, rows_of
 from kit.capabilities import reasons
 
@@ -27,7 +27,7 @@ def main() -> None:
     found = reasons()
     missing = [f"{name}: {found[name]}" for name in NETWORK_NEEDS if found[name]]
     if missing:
-        rows, notes = [], [f"all rows were left out, because this machine can't: {'; '.join(missing)}"]
+        rows, notes = list[Row](), [f"all rows were left out, because this machine can't: {'; '.join(missing)}"]
     else:
         chosen = {name: measure for name, measure in MEASURES.items() if name in only}
         rows, notes = rows_of(chosen, Wanted(given.runs, given.quick))

@@ -15,6 +15,10 @@ WIRE_BPS, DELAY_MS = 40 * M, 10.0
 LANE = Lane(rate_bps=WIRE_BPS, delay_ms=DELAY_MS, buffer_bytes=60_000)
 
 
+class MissingError(RuntimeError):
+    """A program, or an ability of the node, that a row needs."""
+
+
 @dataclass(frozen=True)
 class ProbedPath:
     """The two ends and the wire."""
@@ -28,7 +32,7 @@ class ProbedPath:
         try:
             self.hub.do("probe", probe=name, site="far", **wanted)
         except NodeError as error:
-            raise RuntimeError(f"the node refused the probe: {error.sentence}") from error
+            raise MissingError(f"the node refused the probe: {error.sentence}") from error
         ended = self.hub.wait_event(300, event="probe-ended", probe=name)
         if ended["outcome"] != "done":
             raise RuntimeError(f"the probe is {ended['outcome']}: {ended['reason']}")

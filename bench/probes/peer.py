@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from bench.harness.report import Goal, Row, median
-from bench.probes.path import WIRE_BPS, M, probed_path
+from bench.probes.path import WIRE_BPS, M, MissingError, probed_path
 
 PAYLOAD_BYTES, FRAME_BYTES = 1_200, 66
 
@@ -14,7 +14,7 @@ PAYLOAD_BYTES, FRAME_BYTES = 1_200, 66
 def iperf3_rows(directory: Path, runs: int) -> list[Row]:
     """The rate that arrives when iperf3 sends more than the wire carries, beside the wire's."""
     if shutil.which("iperf3") is None:
-        raise RuntimeError("iperf3 is not installed; the knee stands beside the wire's rate alone")
+        raise MissingError("iperf3 is not installed; the knee stands beside the wire's rate alone")
     found = []
     for run in range(runs):
         with probed_path(directory / str(run)) as path:

@@ -11,7 +11,7 @@ from bench.harness.report import Goal, Row, median
 from bench.harness.scratch import scratch, tell
 from bench.harness.turns import FAILURES
 from bench.probes import peer, tcp
-from bench.probes.path import DELAY_MS, WIRE_BPS, M, probed_path
+from bench.probes.path import DELAY_MS, WIRE_BPS, M, MissingError, probed_path
 from kit.probe_soaks import SOAK_BPS, soaks_beside_flows
 from kit.probe_trials import FAST_LANE, OBJECTIVE_MS, beside_probes, end_for_late_products
 from kit.probed_hub import probed_hub
@@ -49,15 +49,29 @@ def rows_of(measures: Mapping[str, Measure], wanted: Wanted) -> tuple[list[Row],
     rows, notes = [], []
     for name, measure in measures.items():
         try:
-            with scratch(BYTES) as directory:
-                found = measure(directory, wanted)
-            rows += found
-            for row in found:
-                tell(f"{row}")
+            found = _second_try(name, measure, wanted, notes)
         except (*FAILURES, pytest.skip.Exception) as failure:
             notes.append(f"NOT MEASURED, {name}: {failure}")
             tell(notes[-1])
+            continue
+        rows += found
+        for row in found:
+            tell(f"{row}")
     return rows, notes
+
+
+def _second_try(name: str, measure: Measure, wanted: Wanted, notes: list[str]) -> list[Row]:
+    """Repeats a failed measurement once, and notes it, unless a program or an ability of the node is missing."""
+    try:
+        with scratch(BYTES) as directory:
+            return measure(directory, wanted)
+    except MissingError:
+        raise
+    except FAILURES as failure:
+        notes.append(f"{name} failed and was repeated: {failure}")
+        tell(notes[-1])
+        with scratch(BYTES) as directory:
+            return measure(directory, wanted)
 
 
 def _knees(directory: Path, wanted: Wanted) -> list[Row]:
