@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,8 @@ class Wanted:
 
     runs: int
     quick: bool
+    notes: list[str] = field(default_factory=list)
+    """Rows that were left out, and why."""
 
     @property
     def soak_s(self) -> float:
@@ -46,7 +48,7 @@ Measure = Callable[[Path, Wanted], list[Row]]
 
 def rows_of(measures: Mapping[str, Measure], wanted: Wanted) -> tuple[list[Row], list[str]]:
     """All rows, and notes on those that were left out."""
-    rows, notes = [], []
+    rows, notes = list[Row](), wanted.notes
     for name, measure in measures.items():
         try:
             found = _second_try(name, measure, wanted, notes)
@@ -184,7 +186,7 @@ MEASURES: Mapping[str, Measure] = {
     "iperf3": lambda directory, wanted: peer.iperf3_rows(directory, wanted.runs),
     "cbr": _constant,
     "tcp": lambda directory, wanted: tcp.recovery_rows(directory, wanted.runs),
-    "stacks": lambda directory, wanted: tcp.stacks_rows(directory, seconds=3.0 if wanted.quick else 10.0),
+    "stacks": lambda directory, wanted: tcp.stacks_rows(directory, 3.0 if wanted.quick else 10.0, wanted.notes),
     "soak": _soaks,
     "products": _products,
     "late": _late,

@@ -8,7 +8,6 @@ from bench.probes import peer, tcp
 from bench.probes.path import MissingError
 from bench.probes.rows import Wanted, rows_of
 
-QUICK = Wanted(runs=1, quick=True)
 ROW = Row("1", "a case", "ms", 1.0, "", None, 1)
 
 
@@ -21,7 +20,7 @@ def test_a_failed_measurement_is_repeated_once_and_noted() -> None:
             raise RuntimeError("the sender was too slow")
         return [ROW]
 
-    assert rows_of({"knee": measure}, QUICK) == (
+    assert rows_of({"knee": measure}, Wanted(runs=1, quick=True)) == (
         [ROW],
         ["knee failed and was repeated: the sender was too slow"],
     )
@@ -36,7 +35,7 @@ def test_a_row_that_can_not_be_measured_is_left_out_by_name(failure: BaseExcepti
         tries.append(directory)
         raise failure
 
-    rows, notes = rows_of({"iperf3": measure, "other": lambda *_: [ROW]}, QUICK)
+    rows, notes = rows_of({"iperf3": measure, "other": lambda *_: [ROW]}, Wanted(runs=1, quick=True))
     assert (rows, len(tries)) == ([ROW], 1)
     assert notes == [f"NOT MEASURED, iperf3: {failure}"]
 
@@ -55,9 +54,7 @@ def test_a_trial_of_two_stacks_is_a_row_with_shares_and_fairness() -> None:
     ]
     trial = {"reason": None, "fairness": 0.9, "limited": False, "flows": flows}
     row = tcp._trial_row("S1", {"reverse": ["cubic"]}, trial)
-    assert row is not None
     assert row.ours == 30
     assert row.case == (
         "stacks beside reverse cubic: cubic 20.0 Mb/s (3 sent again), bbr 10.0 Mb/s (5 sent again), fairness 0.90"
     )
-    assert tcp._trial_row("S1", {"reverse": []}, trial | {"reason": "bbr is not available at far"}) is None
