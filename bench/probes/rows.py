@@ -53,7 +53,7 @@ def rows_of(measures: Mapping[str, Measure], wanted: Wanted) -> tuple[list[Row],
         try:
             found = _second_try(name, measure, wanted, notes)
         except (*FAILURES, pytest.skip.Exception) as failure:
-            notes.append(f"NOT MEASURED, {name}: {failure}")
+            notes.append(f"NOT MEASURED, {name}: {_reason(failure)}")
             tell(notes[-1])
             continue
         rows += found
@@ -70,10 +70,14 @@ def _second_try(name: str, measure: Measure, wanted: Wanted, notes: list[str]) -
     except MissingError:
         raise
     except FAILURES as failure:
-        notes.append(f"{name} failed and was repeated: {failure}")
+        notes.append(f"{name} failed and was repeated: {_reason(failure)}")
         tell(notes[-1])
         with scratch(BYTES) as directory:
             return measure(directory, wanted)
+
+
+def _reason(failure: BaseException) -> str:
+    return str(failure) or type(failure).__name__
 
 
 def _knees(directory: Path, wanted: Wanted) -> list[Row]:
