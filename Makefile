@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .PHONY: help setup setup-test setup-bench demo check test test-all lint unit sim contract integration system nightly \
 	node-kafka test-cluster test-peers compose-smoke air-gap deb audit sbom release pictures \
 	bench bench-multicast bench-unicast bench-disk bench-circuits bench-paths bench-scheduler bench-ldm bench-people \
-	bench-distributed bench-beside \
+	bench-probes bench-distributed bench-beside \
 	lock clean
 
 help: ## List the targets
@@ -89,6 +89,7 @@ bench: ## List the side-by-side measurements that exist
 	@echo "  bench-disk          bytes written per product byte, a product of 5 GB, writes that survive a power cut"
 	@echo "  bench-circuits      circuits: admission, beside greedy flows, small buffers, set-up"
 	@echo "  bench-paths         data connections, learned TCP profiles, the tracer's cost, forecasts"
+	@echo "  bench-probes        knees, delays and soaks of probes, their cost to products, TCP stacks"
 	@echo "  bench-distributed   one broker beside librdkafka; one, two and four senders; seconds after losses"
 	@echo "  bench-ldm           eight LDM downstreams of a hub: products a second, silence, processor time"
 	@echo "  bench-people        questions about thirty days of latency on both databases, then the pages"
@@ -105,6 +106,9 @@ bench-circuits: setup-bench ## Measure circuits, as root for all of it; OUT=file
 
 bench-paths: setup-bench ## Measure long paths: connections, TCP profiles, tracer, as root; OUT=file.json
 	@$(MEASURE) -m bench.paths $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-probes: setup-bench ## Measure probes of paths, as root; OUT=file.json, ARGS="--quick" for a first look
+	@$(MEASURE) -m bench.probes $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-people: setup-bench ## Measure questions about thirty days of history, and the pages; OUT=file.json
 	@$(MEASURE) -m bench.people $(if $(OUT),--out $(OUT)) $(ARGS)

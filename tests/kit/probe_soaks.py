@@ -1,9 +1,11 @@
 """Soaks beside greedy flows: on a circuit that the provider protects, and on the routed path of the same line."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, pstdev
+from threading import Event, Thread
 from typing import Any
 
 from kit.circuit_hub import SITE, CircuitHub
@@ -16,8 +18,8 @@ from kit.provider import Line
 M = 1_000_000
 LINE_BPS, CIRCUIT_BPS, SOAK_BPS = 50 * M, 30 * M, 18 * M
 SHALLOW_BYTES = 30_000
-"""BBR's flows keep it full, whatever they lose: the share of other traffic changes from second to second."""
-FLOWS = 8
+"""BBR's flows keep it full, whatever they lose."""
+FLOWS, FLOWS_S, PAUSE_S = 8, 3.0, 2.0
 BY_CIRCUIT = "lightpath.example"
 
 
@@ -49,10 +51,30 @@ def soaks_beside_flows(directory: Path, stack: ExitStack, *, seconds: float, con
     # A busy machine sends the circuit's own probes late, which degrades it and changes nothing about its queue.
     world.wait_shown(number, lambda shown: shown["state"] in ("active", "degraded"), "circuit that is up", 60)
     _join(world, directory, stack, near=world.shown(number)["ends"][0]["address"].partition("/")[0])
-    stack.enter_context(Flows(lab, "crowd", "far", lab.address("far"), flows=FLOWS, control=control))
+    stack.enter_context(_coming_and_going(lab, control))
     begun = {site: _begin(world, site, seconds) for site in (BY_CIRCUIT, SITE)}
     ended = {site: _ended(world, number, seconds) for site, number in begun.items()}
     return Soaks(ended[BY_CIRCUIT], ended[SITE])
+
+
+@contextmanager
+def _coming_and_going(lab: Lab, control: str) -> Iterator[None]:
+    """Greedy flows to the site's host, as transfers of a few seconds: they come and go."""
+    over = Event()
+
+    def run() -> None:
+        while not over.is_set():
+            with Flows(lab, "crowd", "far", lab.address("far"), flows=FLOWS, control=control):
+                over.wait(FLOWS_S)
+            over.wait(PAUSE_S)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(timeout=30)
 
 
 def _join(world: CircuitHub, directory: Path, stack: ExitStack, *, near: str) -> None:
@@ -79,7 +101,7 @@ def _ended(world: CircuitHub, number: int, seconds: float) -> Soak:
     probe = wait_for(f"the end of soak {number}", found, seconds + 60)
     assert probe["state"] == "done", probe["reason"]
     result = probe["result"]
-    seconds = world.hub.ask("GET", f"/v1/probes/{number}/seconds")
+    told = world.hub.ask("GET", f"/v1/probes/{number}/seconds", params={"limit": 3_600})
     # The first and the last second are parts.
-    sent = [one["sent"] for one in seconds[1:-1]]
+    sent = [one["sent"] for one in told[1:-1]]
     return Soak(result["variation"], result["steps"][0]["loss"], pstdev(sent) / fmean(sent))

@@ -38,7 +38,7 @@ def beside_probes(scene: ProbedHub, *, probes: int, window_s: float) -> Beside:
     free_s, probed_s = [], []
     for number in range(probes):
         free_s.append(_p99_s(scene, f"free-{number}", window_s))
-        wanted = {"rate_bps": PROBE_BPS, "seconds": window_s + 5}
+        wanted = {"rate_bps": PROBE_BPS, "seconds": window_s + 60}
         probe = scene.begin("cbr", **wanted)
         probed_s.append(_p99_s(scene, f"probed-{number}", window_s))
         assert scene.probe(probe)["state"] == "running", scene.probe(probe)["reason"]

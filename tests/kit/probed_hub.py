@@ -120,7 +120,7 @@ class ProbedHub:
 
     def play(self, seconds: float, *, every_s: float, product_bytes: int, name: str) -> list[str]:
         """Puts products at a constant rate for a time; returns their ids."""
-        began_s, played = time.monotonic(), []
+        began_s, played = time.monotonic(), list[str]()
         with self.hub.inside(), self._client() as api:
             while (due_s := len(played) * every_s) < seconds:
                 time.sleep(max(0.0, began_s + due_s - time.monotonic()))
