@@ -113,6 +113,20 @@ def _feed_and_pin(hub: Hub, page: Page) -> None:
     no_serious_finding(page)
     pin.get_by_role("button", name="Unpin transport").click()
     expect(pin.get_by_role("button", name="Unpin transport")).to_have_count(0)
+    _deadline(page)
+
+
+def _deadline(page: Page) -> None:
+    deadline = page.get_by_test_id("deadline")
+    expect(deadline).to_contain_text("None: each product is delivered, however late.")
+    for text, answer in (("500", "has a deadline of 500"), ("", "NGRID has no deadline.")):
+        deadline.get_by_role("textbox", name="Deadline, ms").fill(text)
+        deadline.get_by_role("button", name="Change deadline").click()
+        expect(deadline.get_by_role("status")).to_contain_text(answer)
+        no_serious_finding(page)
+    deadline.get_by_role("textbox", name="Deadline, ms").fill("soon")
+    deadline.get_by_role("button", name="Change deadline").click()
+    expect(deadline.get_by_role("alert")).to_contain_text("1 to 86,400,000")
 
 
 def _site(page: Page) -> None:

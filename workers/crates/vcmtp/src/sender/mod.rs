@@ -60,7 +60,6 @@ pub struct Sender {
     outputs: VecDeque<SenderOutput>,
     stats: SenderStats,
     turn: u8,
-    deadline: Option<Micros>,
 }
 
 enum Choice {
@@ -100,7 +99,6 @@ impl Sender {
             outputs: VecDeque::new(),
             stats: SenderStats::default(),
             turn: 0,
-            deadline: None,
         }
     }
 
@@ -130,7 +128,7 @@ impl Sender {
 
     fn take(&mut self, now: Now, info: ProductInfo, bytes: Content) {
         let (sequence, class, length) = (info.key.sequence, info.class, bytes.len() as u64);
-        let stored = self.deadline.and_then(|_| stored_at(now, &info));
+        let stored = self.window.deadline().and_then(|_| stored_at(now, &info));
         if stored.is_some_and(|at| at < self.late_before(now.monotonic)) {
             return self.queue.leave_out(sequence);
         }
@@ -143,18 +141,18 @@ impl Sender {
 
     /// Products that the hub stored before this wait no longer for the leg.
     fn late_before(&self, now: Micros) -> Micros {
-        let in_time = self.deadline.map(|deadline| deadline.0 - deadline.0 / RESERVE_PART);
+        let in_time = self.window.deadline().map(|deadline| deadline.0 - deadline.0 / RESERVE_PART);
         in_time.map_or(Micros(0), |in_time_us| Micros(now.0.saturating_sub(in_time_us)))
     }
 
     /// The deadline of products that the hub stored before this is over.
     fn over_before(&self, now: Micros) -> Micros {
-        self.deadline.map_or(Micros(0), |deadline| Micros(now.0.saturating_sub(deadline.0)))
+        self.window.deadline().map_or(Micros(0), |deadline| Micros(now.0.saturating_sub(deadline.0)))
     }
 
     /// Drops the products that are late, before the next packet is filled.
     fn drop_late(&mut self, now: Micros) {
-        if self.deadline.is_some() && !self.queue.is_empty() {
+        if self.window.deadline().is_some() && !self.queue.is_empty() {
             let dropped = self.queue.drop_older(self.late_before(now), self.over_before(now));
             self.trains.dropped(&dropped);
         }
@@ -403,10 +401,7 @@ impl Machine for Sender {
         self.pacer.fill(now);
         match input {
             SenderInput::Product { info, bytes } => self.take(clocks, info, bytes),
-            SenderInput::Deadline(deadline) => {
-                self.deadline = deadline;
-                self.window.set_deadline(deadline);
-            }
+            SenderInput::Deadline(deadline) => self.window.set_deadline(deadline),
             SenderInput::Listener => self.head_schedule.expected(now),
             SenderInput::Head(head) => self.head_schedule.moved(now, head),
             SenderInput::Nak { site, request } => {

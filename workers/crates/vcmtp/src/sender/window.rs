@@ -51,6 +51,11 @@ impl Window {
         self.deadline = deadline;
     }
 
+    /// The deadline of the feed's products.
+    pub(crate) fn deadline(&self) -> Option<Micros> {
+        self.deadline
+    }
+
     /// The next packet has a product that the hub stored at this time.
     pub(crate) fn stored(&mut self, at: Micros) {
         self.newest = self.newest.max(at);
