@@ -143,7 +143,7 @@ def counted(hub: HubNode, site: str, records: int) -> Outcomes:
 
 
 def outcomes_at(batches: Path, site: str) -> Outcomes:
-    """The sums over the batches, which nobody loads here."""
+    """The sums over the batches: this test has no latency service to load them."""
     reports = [json.loads(path.read_text()) for path in sorted(batches.glob("*.json"))]
     rows = [row for report in reports for row in report["settled"] if (row["feed"], row["site"]) == (FEED, site)]
 
