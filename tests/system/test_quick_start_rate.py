@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kit.capabilities import needs
+from kit.capabilities import needs, skip
 from kit.namespaces import Lab
 from kit.node import SiteNode
 from kit.page_hub import ROOT
 from kit.told import Reader
+from kit.whole_hub import DOWNBURST
 from kit.wire import Lane, Wire
 
 pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
@@ -29,8 +30,9 @@ def test_a_group_follows_the_rate_that_its_campus_carries(pair: Lab, tmp_path: P
     lane = Lane(CAMPUS_BPS, 10.0, buffer_bytes=60_000)
     with Wire(pair, "hub", "campus", to_right=lane, to_left=lane) as wire, ExitStack() as stack:
         pair.output("hub", ["ip", "route", "replace", "239.0.0.0/8", "dev", wire.device])
+        operator_home = tmp_path / "operator"
         own = {"INTERFACE": wire.left_address, "SITES": '"unl.edu isu.edu"'}
-        operator = Reader(pair, "hub", tmp_path / "operator", own)
+        operator = Reader(pair, "hub", operator_home, own)
         stack.callback(operator.close)
         told = ROOT / "docs" / "quick-start-multicast-rate.md"
         operator.follow(told, until="The sites")
@@ -43,7 +45,9 @@ def test_a_group_follows_the_rate_that_its_campus_carries(pair: Lab, tmp_path: P
         try:
             for part in ("The sites", "The probe", "The group's rate"):
                 operator.follow(told, part=part)
-        except AssertionError:
-            # A sender or a wire that runs late finds no knee.
+        except AssertionError as error:
             wire.stop().needs_small_lag()
+            found = pair.output("hub", ["env", f"HOME={operator_home}", DOWNBURST, "probe", "list"])
+            if "the sender reached" in f"{error} {found}":
+                skip(f"the sender of the probes ran late: machine too busy to judge\n{found}")
             raise
