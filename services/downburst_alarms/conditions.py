@@ -10,7 +10,7 @@ from downburst.domain.alarms import AlarmKind, Condition, Objective, alarm_key
 from downburst.domain.circuits import CircuitState
 from downburst.domain.credentials import Credential
 from downburst.domain.events import SiteProgress
-from downburst.domain.latency import LatencyKind
+from downburst.domain.latency import Certainty, LatencyKind, certainty_of
 from downburst.domain.sites import Site
 from downburst.live.state import SiteSession
 from downburst.parts.names import Part
@@ -76,13 +76,13 @@ def _missed(
     for place, objective in objectives.items():
         reached = float(reached_ms[place])
         if merged.count[place] >= settings.objective_products and reached > objective.objective_ms:
-            yield _late(objective, reached, minutes, quantile)
+            yield _late(objective, _measured(reached, int(merged.bound_us[place])), minutes, quantile)
 
 
-def _late(objective: Objective, measured_ms: float, minutes: float, quantile: float) -> Condition:
+def _late(objective: Objective, measured: str, minutes: float, quantile: float) -> Condition:
     feed, site = objective.feed, objective.site
     sentence = (
-        f"{feed} reaches {site} late: p{quantile * 100:g} {_ms(measured_ms)} in {minutes:g} min, "
+        f"{feed} reaches {site} late: p{quantile * 100:g} {measured} in {minutes:g} min, "
         f"objective {_ms(objective.objective_ms)}"
     )
     step = f"find the slow stage: downburst latency --feed '{feed}' --site {site}, then trace a slow product"
@@ -346,7 +346,8 @@ def _predictions(situation: Situation, settings: AlarmSettings) -> Iterable[Cond
         bound = settings.prediction_factor ** (ENDS_WITHIN if stands else 1.0)
         if not 1 / bound <= apart <= bound:
             pace = "slower" if measured_ms > predicted_ms else "faster"
-            sentence = f"{plan.feed} is {pace} than predicted: p99 {_ms(measured_ms)}, expected {_ms(predicted_ms)}"
+            figures = f"measured p99 {_ms(measured_ms)}, predicted {_ms(predicted_ms)}"
+            sentence = f"{plan.feed} is {pace} than predicted: {figures}"
             step = f"the feed keeps its transport; compare the figures: downburst plans show '{plan.feed}'"
             yield Condition(AlarmKind.PREDICTION, sentence, step, plan.feed)
 
@@ -380,6 +381,13 @@ def _ms(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value / 1000:.2f} s"
     return f"{value:.0f} ms" if abs(value) >= 10 else f"{value:.1f} ms"
+
+
+def _measured(value_ms: float, bound_us: int) -> str:
+    """A latency across two clocks with its bound; below zero: there is none."""
+    within = "" if bound_us < 0 else f" ± {_ms(bound_us / 1000)}"
+    doubt = certainty_of(value_ms, None if bound_us < 0 else bound_us / 1000)
+    return f"{_ms(value_ms)}{within}" + ("" if doubt is Certainty.KNOWN else f" ({doubt})")
 
 
 def _days(left: timedelta) -> str:

@@ -1,6 +1,7 @@
 """Measurements in the ledger: test points, runs that come twice, and the sites of their ends."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -65,6 +66,14 @@ def test_impossible_test_points_are_refused(
 def test_impossible_values_of_test_points_are_refused(values: tuple[str, tuple[str, ...]]) -> None:
     with pytest.raises(BadInput):
         TestPoint(*values)
+
+
+def test_results_end_with_their_retention(pointed: Transaction) -> None:
+    for hours in (0, 1, 2):
+        later = replace(FOUND, run=f"run-{hours}", at=SOME_TIME + timedelta(hours=hours))
+        assert pointed.measured.measurements.add(later)
+    pointed.measured.measurements.forget_before(SOME_TIME + timedelta(hours=1))
+    assert [one.run for one in pointed.measured.measurements.newest()] == ["run-2", "run-1"]
 
 
 def test_a_run_is_stored_once(pointed: Transaction) -> None:

@@ -160,7 +160,7 @@ def counted(hub: HubNode, site: str, records: int) -> Outcomes:
 
 
 def outcomes_at(batches: Path, site: str) -> Outcomes:
-    """The sums over the batches, which nobody loads here."""
+    """The sums over the batches: this test has no latency service to load them."""
     rows = rows_of(batches, site, "settled")
 
     def total(*names: str) -> int:

@@ -11,6 +11,7 @@ from kit.capabilities import needs
 from kit.namespaces import Lab
 from kit.node import SiteNode
 from kit.page_hub import ROOT
+from kit.slow_disk import slow_disk
 from kit.told import Reader
 from kit.wire import Lane, Wire
 
@@ -83,6 +84,24 @@ def test_the_cause_of_a_slow_site_is_found_and_mended(lab: Lab, tmp_path: Path, 
         operator.follow(told, part="5. The proof")
 
 
+def test_a_slow_disk_is_told_from_a_slow_network(lab: Lab, tmp_path: Path) -> None:
+    own = {"SITE": "unl.edu", "FEED": "NGRID", "SMALL": "small/3"}
+    with slow_disk(tmp_path, DISK_BYTES_PER_S) as disk, ExitStack() as stack:
+        operator = Reader(lab, "hub", tmp_path / "operator", own)
+        stack.callback(operator.close)
+        scene = tmp_path / "scene.md"
+        scene.write_text(SLOW_SCENE)
+        operator.follow(scene, part="A hub")
+        site = SiteNode(disk.directory / "site", f"{lab.address('hub')}:7370", prefix=lab.command("site", []))
+        site.directory.mkdir()
+        shutil.copy(tmp_path / "operator" / "unl.edu.token", site.token_file)
+        stack.callback(site.stop)
+        disk.bind(site.start().process.pid)
+        operator.follow(scene, part="Its small products")
+        operator.follow(scene, part="The site's name")
+        operator.follow(DOCS / "quick-start-slow-site.md", part="If it is the disk")
+
+
 @pytest.fixture
 def campus() -> Iterator[Lab]:
     needs("netns", "veth", "bridge")
@@ -116,6 +135,7 @@ def test_a_relay_brings_one_copy_to_a_campus(campus: Lab, tmp_path: Path) -> Non
 
 # Prerequisites: a hub with default rights, incoming products, an approved site, and a token for a viewer.
 RATE_BPS, DELAY_MS = 50_000_000, 15.0
+DISK_BYTES_PER_S = 500_000
 SLOW_SCENE = """\
 ## A hub
 ```sh stays
@@ -130,6 +150,25 @@ downburst sites add unl.edu --allow NGRID
 downburst sites set unl.edu --data-connections 0
 downburst subscriptions add unl.edu NGRID
 downburst sites token unl.edu -o unl.edu.token
+```
+## The site's name
+```sh fill in
+SITE=unl.edu
+FEED=NGRID
+```
+## Its small products
+```sh again
+downburst status
+```
+```text
+│ unl.edu │ connected since …
+```
+```sh stays
+while true; do
+    head -c 100000 /dev/urandom > small.bin
+    downburst put NGRID "small/$((++number))" small.bin
+    sleep 0.5
+done
 ```
 ## Its products
 ```sh again

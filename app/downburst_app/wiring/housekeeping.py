@@ -49,12 +49,14 @@ class Housekeeping:
         """Deletes history beyond its retention."""
         oldest = int(self._clock.now().timestamp() // 60 - self._settings.history_days * 24 * 60)
         audited = self._clock.now() - timedelta(days=self._settings.access.audit_days)
-        await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited))
+        measured = self._clock.now() - timedelta(days=self._settings.measurement_days)
+        await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited, measured=measured))
 
 
-def _forget(tx: Transaction, *, oldest_minute: int, audited: datetime) -> None:
+def _forget(tx: Transaction, *, oldest_minute: int, audited: datetime, measured: datetime) -> None:
     tx.measured.traffic.forget_before(oldest_minute)
     tx.access.audit.forget_before(audited)
+    tx.measured.measurements.forget_before(measured)
 
 
 HOUSEKEEPING_S = 3600.0

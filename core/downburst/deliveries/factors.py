@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from downburst.deliveries.stages import duration, size_text
+from downburst.deliveries.stages import duration, measured, size_text
 from downburst.domain.circuits import CircuitState
 from downburst.domain.latency import SiteClock
 from downburst.domain.plans import Transport
@@ -93,7 +93,9 @@ def factors(product: "ProductFacts", delivery: "Delivery", path: PathNow) -> tup
     way = None if delivery.receipt is None else delivery.receipt.transport
     found = [
         _stage(
-            FactorName.ORIGIN, stages.get("origin"), f"it was {{}} old when {product.origin} passed it to the hub"
+            FactorName.ORIGIN,
+            stages.get("origin"),
+            f"it was {{}} old, by its source's clock, when {product.origin} passed it to the hub",
         ),
         _stage(FactorName.QUEUE, stages.get("queue"), "it waited {} in the hub's queue for this site"),
         _transport(product, delivery, line_ms, path),
@@ -120,7 +122,9 @@ def _transport(product: "ProductFacts", delivery: "Delivery", ms: float | None, 
     whole = any(stage.name == "hub-to-last-byte" for stage in delivery.timing.stages)
     place = "in the hub's queue and on the line" if whole else "on the line"
     trip = "" if path.round_trip_ms is None else f"; a round trip takes {duration(path.round_trip_ms)}"
-    sentence = f"{size_text(product.size_bytes)} were {duration(ms)} {place}, by {way}{trip}"
+    sentence = (
+        f"{size_text(product.size_bytes)} were {measured(ms, delivery.timing.bound_ms)} {place}, by {way}{trip}"
+    )
     return Factor(FactorName.TRANSPORT, ms, None, sentence)
 
 

@@ -83,6 +83,13 @@ def duration(ms: float) -> str:
     return f"{ms / 1000:.1f} s" if size >= 1000 else f"{ms:.1f} ms"
 
 
+def measured(ms: float, bound_ms: float | None) -> str:
+    """A time across two clocks in readable form, with its bound, and its certainty unless it is known."""
+    shown = duration(ms) if bound_ms is None else f"{duration(ms)} ± {duration(bound_ms)}"
+    certainty = certainty_of(ms, bound_ms)
+    return shown if certainty is Certainty.KNOWN else f"{shown} ({certainty})"
+
+
 def size_text(count: int) -> str:
     """A number of bytes in readable form."""
     for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -124,10 +131,10 @@ def _sentence(
     slowest: Stage, product: "ProductFacts", receipt: "ReceiptFacts", sent_before: "tuple[SentBytes, ...]"
 ) -> str:
     ms = slowest.ms or 0.0
-    took = duration(ms)
+    took = measured(ms, slowest.bound_ms)
     again = ", and parts of it had to be sent again" if receipt.repaired else ""
     sentences = {
-        "origin": f"it was {took} old when it reached the hub: check its source, {product.origin}",
+        "origin": f"it was {took} old when it reached the hub, by the clock of its source: check {product.origin}",
         "queue": f"it waited {took} in the hub's queue for this site{_behind(sent_before)}",
         "transfer": f"it was {took} on the line ({_rate(product, ms)}){again}",
         "hub-to-last-byte": f"{took} passed in the hub's queue and on the line{again}",

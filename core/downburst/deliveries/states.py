@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from downburst.deliveries.matching import is_beyond_limits, why_unwanted
-from downburst.deliveries.stages import Timing, duration, size_text, timing
+from downburst.deliveries.stages import Timing, duration, measured, size_text, timing
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import Known, ProductFacts, ReceiptFacts, SessionFacts, SiteFacts
@@ -127,7 +127,7 @@ def _stored(case: _Case, receipt: "ReceiptFacts") -> Delivery:
     if timed.distribution_ms is None:
         reason = f"stored {way}; how long it took is not known, because the site's clock is not compared yet"
     else:
-        reason = f"stored {way} in {duration(timed.distribution_ms)}"
+        reason = f"stored {way} in {measured(timed.distribution_ms, timed.bound_ms)}"
     if timed.sentence:
         reason += f"; {timed.sentence}"
     failed = _failed_action(case)

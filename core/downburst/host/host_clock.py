@@ -40,8 +40,8 @@ def read_host_clock(programs: Mapping[ClockSource, Sequence[str]] | None = None)
     """
     asked = {**COMMANDS, **(programs or {})}
     for source, read in _READERS.items():
-        told = _told(asked[source])
-        found = None if told is None else read(told)
+        answer = _answer_of(asked[source])
+        found = None if answer is None else read(answer)
         if found is not None:
             return found
     return of_kernel()
@@ -65,9 +65,9 @@ class HostClockWatch:
         return self._found[1]
 
 
-def of_chrony(told: str) -> HostClock | None:
+def of_chrony(answer: str) -> HostClock | None:
     """From `chronyc -c tracking`: fields by comma, times in seconds."""
-    fields = told.strip().split(",")
+    fields = answer.strip().split(",")
     if len(fields) < CHRONY_FIELDS:
         return None
     try:
@@ -78,21 +78,21 @@ def of_chrony(told: str) -> HostClock | None:
     return HostClock(ClockSource.CHRONY, fields[13] != "Not synchronised", error_us, fields[1] or fields[0])
 
 
-def of_ntpd(told: str) -> HostClock | None:
+def of_ntpd(answer: str) -> HostClock | None:
     """From `ntpq -c rv`: variables by comma, times in milliseconds; ntpd and ntpsec write the same."""
-    names = dict(re.findall(r"(\w+)=([^,\s]+)", told))
+    names = dict(re.findall(r"(\w+)=([^,\s]+)", answer))
     try:
         offset_ms, delay_ms, dispersion_ms = (float(names[name]) for name in ("offset", "rootdelay", "rootdisp"))
     except (KeyError, ValueError):
         return None
-    synchronised = "leap_alarm" not in told and names.get("leap") not in ("11", "3")
+    synchronised = "leap_alarm" not in answer and names.get("leap") not in ("11", "3")
     error_us = _us((dispersion_ms + delay_ms / 2 + abs(offset_ms)) / 1000)
     return HostClock(ClockSource.NTPD, synchronised, error_us, names.get("refid", ""))
 
 
-def of_ptp(told: str) -> HostClock | None:
+def of_ptp(answer: str) -> HostClock | None:
     """From `pmc -u -b 0 'GET TIME_STATUS_NP'`: nanoseconds. Without a dispersion, the error is the offset."""
-    names = dict(re.findall(r"(\w+)\s+(\S+)", told))
+    names = dict(re.findall(r"(\w+)\s+(\S+)", answer))
     if "master_offset" not in names or "gmPresent" not in names:
         return None
     try:
@@ -113,7 +113,7 @@ def of_kernel() -> HostClock:
     return HostClock(ClockSource.KERNEL, state != UNSYNCHRONISED, error_us)
 
 
-def _told(command: Sequence[str]) -> str | None:
+def _answer_of(command: Sequence[str]) -> str | None:
     """The answer of a program; None if it is not there, fails or takes too long."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WAIT_S)

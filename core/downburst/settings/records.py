@@ -18,6 +18,11 @@ class RecordSettings(BaseModel):
     latency_days: float = Field(
         default=366.0, gt=0, description="Days that latencies and losses are kept. The default is a year and a day."
     )
+    measurement_days: float = Field(
+        default=90.0,
+        gt=0,
+        description="Days that results of test points are kept. The default covers a quarter of a year.",
+    )
     latency_apart: bool = Field(
         default=False,
         description="Whether `downburst latency-service` runs beside the hub; ledger and receipts then need servers.",

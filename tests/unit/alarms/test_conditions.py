@@ -88,6 +88,7 @@ def test_an_objective_is_missed_by_its_quantile_and_not_by_a_few(values_ms: Sequ
     if found:
         assert "p99 1.9" in found[0].sentence
         assert "objective 1.00 s" in found[0].sentence
+        assert " ± 0.5 ms in " in found[0].sentence
 
 
 def lately(values_ms: Sequence[float], *, minutes_ago: int = 1) -> SketchRow:

@@ -30,7 +30,7 @@ def test_every_stage_has_its_time_and_the_largest_comes_first() -> None:
         ("clock", 2.0),
     ]
     assert parts[FactorName.TRANSPORT].sentence == (
-        "12 MB were 60.0 ms on the line, by unicast; a round trip takes 20.0 ms"
+        "12 MB were 60.0 ms ± 2.0 ms on the line, by unicast; a round trip takes 20.0 ms"
     )
     assert parts[FactorName.CLOCK].sentence == "times across both clocks are known to within 2.0 ms"
     late = found(PathNow(), receipt(first_byte_at=after(900), last_byte_at=after(960), site_stored_at=after(965)))

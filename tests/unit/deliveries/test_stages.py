@@ -74,7 +74,7 @@ def test_times_across_clocks_carry_the_bound_and_others_do_not() -> None:
     ("given", "slow", "words"),
     [
         ({"first_byte_at": after(9500), "last_byte_at": after(9610)}, "queue", "it waited 9.5 s in the hub's queue"),
-        ({"last_byte_at": after(9610)}, "transfer", "it was 9.6 s on the line (12 MB at 10 Mb/s)"),
+        ({"last_byte_at": after(9610)}, "transfer", "it was 9.6 s ± 2.0 ms on the line (12 MB at 10 Mb/s)"),
         ({"last_byte_at": after(9610), "repaired": True}, "transfer", "parts of it had to be sent again"),
         (
             {"first_byte_at": None, "last_byte_at": after(9610)},

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SOURCES = [
     "README.md",
     "docs/operator-guide.md",
+    "docs/quick-start-multicast-rate.md",
     "docs/quick-start-operator.md",
     "docs/quick-start-relay.md",
     "docs/quick-start-slow-site.md",

@@ -87,7 +87,16 @@ def _print_plan(plan: dict[str, Any]) -> None:
     if plan["flip"]:
         print(plan["flip"])
     print(_floor(plan.get("floor")))
-    head = ("transport", "possible", "p50 ms", "p99 ms", "egress Mb/s", "circuits Mb/s", "score Mb/s", "why")
+    head = (
+        "transport",
+        "possible",
+        "predicted p50 ms",
+        "p99 ms",
+        "egress Mb/s",
+        "circuits Mb/s",
+        "score Mb/s",
+        "why",
+    )
     table("Compared, best first", head, (_compared(one) for one in plan["candidates"]), empty="nothing was compared")
 
 

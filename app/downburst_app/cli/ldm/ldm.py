@@ -163,7 +163,7 @@ def reports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
         return
     table(
         "Reports of the last hour of each",
-        ("host", "feed type", "way", "products", "mean latency", "newest"),
+        ("host", "feed type", "way", "products", "mean latency, not corrected", "newest"),
         (
             [
                 *(one["host"], one["feed"], one["path"], one["products"]),

@@ -40,6 +40,7 @@ class Growth:
 
 
 LATENCY_DAYS, HISTORY_DAYS, AUDIT_DAYS = "latency_days", "history_days", "access.audit_days"
+MEASUREMENT_DAYS = "measurement_days"
 GROWTH: Mapping[str, Growth] = {
     "access_requests": Growth(
         "anybody", (limits.REQUESTS, limits.REQUESTS_OF_ADDRESS, Kept("the newest 1,000 answered requests"))
@@ -102,7 +103,10 @@ GROWTH: Mapping[str, Growth] = {
         (limits.LINKS_OF_USER, Kept("kept for a week at most; an invitation replaces the one before")),
     ),
     "login_sessions": Growth("users", (limits.SESSIONS_OF_USER, Kept("kept for", "access.session_hours"))),
-    "measurements": Growth("test points, by what they archive", (limits.MEASUREMENTS_OF_POINT,)),
+    "measurements": Growth(
+        "test points, by what they archive",
+        (limits.MEASUREMENTS_OF_POINT, Kept("kept for", MEASUREMENT_DAYS)),
+    ),
     "node_clocks": Growth("the hub's nodes", (Unique(("name",), "node"),)),
     "nsi_connections": Growth(
         "requesters of other networks", (limits.NSI_CONNECTIONS_OF_SUBJECT, limits.NSI_CONNECTIONS, limits.NSI_ENDED)

@@ -4,7 +4,7 @@ use downburst_model::Micros;
 /// How long a thread polls its socket before it blocks.
 ///
 /// Waking a blocked thread takes some microseconds, and at a constant rate the next datagram comes in a known time. So
-/// the thread polls for twice the expected spacing if that is at most [`LONGEST`](Self::LONGEST), and blocks at once
+/// the thread polls for twice the expected spacing if that is at most [`LONGEST`](Self::LONGEST), and blocks
 /// otherwise: a slow or silent leg costs no processor.
 #[derive(Debug, Default)]
 pub struct Spinning {

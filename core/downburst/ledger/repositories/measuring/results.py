@@ -1,9 +1,10 @@
 """Measurements of test points; ends are shown with the sites whose test points have their addresses."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, or_, select
+from sqlalchemy import Connection, Row, delete, insert, or_, select
 
 from downburst.domain.measurements import Figure, Measurement, Unit
 from downburst.ledger.storage import limits
@@ -50,6 +51,10 @@ class Measurements:
         if before is not None:
             query = query.where(measurements.c.number < before)
         return [_measured(row, sites) for row in self._connection.execute(query)]
+
+    def forget_before(self, instant: datetime) -> None:
+        """Deletes results that were measured before this instant."""
+        self._connection.execute(delete(measurements).where(measurements.c.at < instant))
 
     def _sites(self) -> dict[str, str]:
         """The sites of addresses, by the test points that are known now."""
