@@ -27,17 +27,17 @@ async def reserve(
 ) -> Place:
     """Reserves the probe's highest rate for its seconds and a margin; a refusal is raised.
 
-    `sender` has the site's session; empty: the hub's own node. If the site or this node has no port, there is no
-    calendar.
+    `sender` has the site's session; empty: the hub's own node. If the site or its other end, that node or a relay,
+    has no port, there is no calendar.
     """
-    near = _widest([port for port in ports if port.site is None and (port.sender or "") == sender])
+    near = _widest([port for port in ports if port.site == request.relay and (port.sender or "") == sender])
     far = _widest([port for port in ports if port.site == request.site])
     if near is None or far is None:
         return Place()
     out = request.direction is Direction.OUT
     wanted = WantedTest(
         KIND,
-        CircuitEnd(near),
+        CircuitEnd(near, request.relay),
         CircuitEnd(far, request.site),
         request.highest_bps if out else 0,
         0 if out else request.highest_bps,

@@ -85,9 +85,21 @@ async def _request(hub: Runtime, wanted: shapes.ProbeNew, caller: Caller) -> Pro
         wanted.packet_bytes,
         wanted.patience_s,
         caller.name,
+        relay=wanted.relay,
     )
     check_request(request)
+    if request.relay is not None:
+        await hub.ledger.read(lambda tx: _check_relay(tx, request))
     return request
+
+
+def _check_relay(tx: Transaction, request: ProbeRequest) -> None:
+    known = [relay.name for relay in tx.fleet.relays.all()]
+    if request.relay not in known:
+        listed = ", ".join(sorted(known)) or "none"
+        raise BadInput(f"there is no relay {request.relay!r}; those of this hub are: {listed}")
+    if request.relay == request.site:
+        raise BadInput(f"{request.site} is the relay itself; leave the relay out to probe between the hub and it")
 
 
 async def _steps(hub: Runtime, wanted: shapes.ProbeNew) -> tuple[ProbeStep, ...]:

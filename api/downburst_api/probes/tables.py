@@ -8,7 +8,7 @@ from downburst_contract.paths import probes as shapes
 
 def step_rows(probe: shapes.Probe) -> Iterator[dict[str, Any]]:
     """A row for each measured rate; one without figures for a probe that measured nothing."""
-    facts = probe.model_dump(include={"id", "site", "kind", "direction", "state", "reason", "requested_at"})
+    facts = probe.model_dump(include={"id", "site", "relay", "kind", "direction", "state", "reason", "requested_at"})
     facts |= {"started_at": probe.started_at, "knee_bps": probe.result.knee_bps if probe.result else None}
     for step in probe.result.steps if probe.result else ():
         yield facts | step.model_dump(exclude={"delay_us"}) | _delays(step.delay_us)
@@ -36,9 +36,9 @@ _DELAYS = ("delay_min_us", "delay_median_us", "delay_p99_us", "delay_max_us", "j
 STEPS = (
     *("id", "site", "kind", "direction", "state", "reason", "requested_at", "started_at"),
     *("rate_bps", "sent_bps", "received_bps", "sent", "received", "lost", "loss", "reordered", "duplicated"),
-    *("elapsed_us", *_DELAYS, "knee_bps"),
+    *("elapsed_us", *_DELAYS, "knee_bps", "receiver_dropped", "relay"),
 )
 SECONDS = (
     *("second", "sent", "received", "lost", "reordered", "duplicated", "bytes", *_DELAYS),
-    "delay_bound_us",
+    *("delay_bound_us", "receiver_dropped"),
 )

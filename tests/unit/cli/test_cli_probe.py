@@ -17,6 +17,7 @@ STEP = {
     "sent": 1_000,
     "received": 890,
     "lost": 110,
+    "receiver_dropped": 3,
     "loss": 0.11,
     "reordered": 2,
     "duplicated": 0,
@@ -40,6 +41,7 @@ WAITING: dict[str, Any] = {
     "direction": "out",
     "state": "waiting",
     "requested_by": "eve",
+    "relay": None,
     "steps": [{"rate_bps": 800_000_000, "duration_ms": 1_000}],
     "packet_bytes": 1_200,
     "patience_s": 60.0,
@@ -117,6 +119,7 @@ def test_a_sweep_is_followed_to_its_knee(hub: Asked, capsys: pytest.CaptureFixtu
     assert err.splitlines() == ["probe 7 is waiting: circuit 3 holds 1 Gb/s", "probe 7 is running"]
     assert "probe 7 of unl.edu: knee to the site, done: the knee is at 600 Mb/s" in out
     assert "11.000%" in out
+    assert "at 800 Mb/s the receiver's host dropped 3 packets" in out
     assert "1 lost at 0.500 s: 40.0 ms late, it never returned" in out
     assert "up to 0.12 ms behind its schedule" in out
 

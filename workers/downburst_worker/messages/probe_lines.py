@@ -22,6 +22,7 @@ def probe_job(probe: Probe) -> Line:
         "packet_bytes": request.packet_bytes,
         "steps": [{"rate_bps": step.rate_bps, "duration_ms": step.duration_ms} for step in request.steps],
         "seconds": request.kind is not ProbeKind.KNEE,
+        "relay": request.relay,
     }
 
 
@@ -57,6 +58,7 @@ def _second(line: Line) -> ProbeSecond:
         delay_us=maybe(line["delay_us"], _spread),
         jitter_us=maybe(line["jitter_us"], _jitter),
         delay_bound_us=maybe(line["delay_bound_us"], count),
+        receiver_dropped=count(line["receiver_dropped"]),
     )
 
 
@@ -73,6 +75,7 @@ def _step(line: Any) -> StepResult:
         elapsed_us=count(line["elapsed_us"]),
         delay_us=maybe(line["delay_us"], _spread),
         jitter_us=maybe(line["jitter_us"], _jitter),
+        receiver_dropped=count(line["receiver_dropped"]),
     )
 
 

@@ -26,6 +26,9 @@ PacketBytes = Annotated[int, typer.Option("--packet", min=64, max=1_472, help="B
 Patience = Annotated[
     float, real_number("--patience", least=0, most=A_DAY_S, help="Seconds to wait for free rate at most.")
 ]
+Relay = Annotated[
+    str | None, typer.Option("--from", help="The relay of the site's session as the near end; else hub or sender.")
+]
 Start = Annotated[
     bool,
     typer.Option("--no-wait", help="Only ask for it; follow it with `downburst probe show`."),
@@ -40,6 +43,7 @@ def knee(  # noqa: PLR0913
     steps: Annotated[int, typer.Option(min=2, max=64, help="Rates from a tenth of the highest one on.")] = 10,
     step_s: Annotated[float, real_number("--seconds", least=0.1, most=60, help="Seconds of each rate.")] = 1.0,
     direction: Way = Direction.OUT,
+    relay: Relay = None,
     packet_bytes: PacketBytes = 1_200,
     patience_s: Patience = 60.0,
     no_wait: Start = False,
@@ -51,6 +55,8 @@ def knee(  # noqa: PLR0913
     Example: downburst probe knee unl.edu
 
     Example: downburst probe knee unl.edu --highest 1G --steps 20 --seconds 2 --direction in
+
+    Example: downburst probe knee unl.edu --from omaha-relay
     """
     wanted: dict[str, Any] = {
         "site": site,
@@ -60,7 +66,7 @@ def knee(  # noqa: PLR0913
         "seconds": step_s,
     }
     wanted |= {"packet_bytes": packet_bytes, "patience_s": patience_s}
-    wanted |= given(rate_bps=None if highest is None else parse_rate_bps(highest))
+    wanted |= given(rate_bps=None if highest is None else parse_rate_bps(highest), relay=relay)
     _run(HubClient(hub), wanted, wait=not no_wait, as_json=as_json)
 
 
@@ -71,6 +77,7 @@ def cbr(  # noqa: PLR0913
     rate: Annotated[str, typer.Option(help="The rate, such as 100M, in bits per second of Ethernet frames.")],
     seconds: Annotated[float, real_number("--seconds", least=0.1, most=3_600, help="Its duration.")] = 10.0,
     direction: Way = Direction.OUT,
+    relay: Relay = None,
     packet_bytes: PacketBytes = 1_200,
     patience_s: Patience = 60.0,
     no_wait: Start = False,
@@ -88,6 +95,7 @@ def cbr(  # noqa: PLR0913
         "rate_bps": parse_rate_bps(rate),
     }
     wanted |= {"seconds": seconds, "packet_bytes": packet_bytes, "patience_s": patience_s}
+    wanted |= given(relay=relay)
     _run(HubClient(hub), wanted, wait=not no_wait, as_json=as_json)
 
 
@@ -98,6 +106,7 @@ def soak(  # noqa: PLR0913
     rate: Annotated[str, typer.Option(help="The rate, such as 10M, in bits per second of Ethernet frames.")],
     hours: Annotated[float, real_number("--hours", least=0.01, most=168, help="Its duration.")] = 24.0,
     direction: Way = Direction.OUT,
+    relay: Relay = None,
     packet_bytes: PacketBytes = 1_200,
     patience_s: Patience = 60.0,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
@@ -115,6 +124,7 @@ def soak(  # noqa: PLR0913
         "rate_bps": parse_rate_bps(rate),
     }
     wanted |= {"seconds": hours * 3_600, "packet_bytes": packet_bytes, "patience_s": patience_s}
+    wanted |= given(relay=relay)
     _run(HubClient(hub), wanted, wait=wait, as_json=as_json)
 
 

@@ -24,6 +24,7 @@ def add(  # noqa: PLR0913
     rate: Annotated[str | None, typer.Option(help="The rate, or the highest of a sweep.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0.1, max=604_800, help="Of the probe or each rate.")] = None,
     direction: Annotated[Direction, typer.Option(help="out: from the hub to the site.")] = Direction.OUT,
+    relay: Annotated[str | None, typer.Option("--from", help="The relay as the near end.")] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -34,7 +35,7 @@ def add(  # noqa: PLR0913
     first, end = _hours(window)
     wanted = {"site": site, "kind": kind.value, "direction": direction.value, "every_h": every_h}
     wanted |= {"first_hour": first, "end_hour": end}
-    wanted |= given(rate_bps=None if rate is None else parse_rate_bps(rate), seconds=seconds)
+    wanted |= given(rate_bps=None if rate is None else parse_rate_bps(rate), seconds=seconds, relay=relay)
     made = HubClient(hub).ask("POST", "v1", "probe-schedules", json=wanted)
     show(made) if as_json else print(
         f"schedule {made['id']}: the first probe of {site} begins from {made['next_at']} on"

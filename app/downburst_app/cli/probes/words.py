@@ -10,6 +10,8 @@ from downburst_app.cli.client import HubClient, table
 def headline(probe: dict[str, Any]) -> str:
     """The outcome in one line."""
     way = "to the site" if probe["direction"] == "out" else "from the site"
+    if probe["relay"] is not None:
+        way = f"{way}, {'from' if probe['direction'] == 'out' else 'to'} relay {probe['relay']}"
     words = f"{probe['kind']} {way}, {probe['state']}"
     figures = _figures(probe)
     words += f": {figures}" if figures else ""
@@ -33,6 +35,10 @@ def steps_table(probe: dict[str, Any]) -> None:
         for step in probe["result"]["steps"]
     ]
     table("Rates", columns, rows, empty="it measured nothing")
+    for step in probe["result"]["steps"]:
+        if dropped := step["receiver_dropped"]:
+            rate = rate_text(step["rate_bps"])
+            print(f"at {rate} the receiver's host dropped {dropped} packets; they are no loss of the path")
 
 
 def hours_table(client: HubClient, probe: dict[str, Any]) -> None:
@@ -67,6 +73,8 @@ def _figures(probe: dict[str, Any]) -> str:
         return _knee(result["knee_bps"], result["knee_reason"])
     step = result["steps"][0]
     words = f"{rate_text(step['received_bps'])} of {rate_text(step['rate_bps'])} arrived, {step['loss']:.3%} lost"
+    dropped = sum(one["receiver_dropped"] for one in result["steps"])
+    words += f", {dropped} packets dropped by the receiver's host" if dropped else ""
     return words if result["variation"] is None else f"{words}, variation {result['variation']:.2%}"
 
 

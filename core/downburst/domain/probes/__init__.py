@@ -57,13 +57,20 @@ class ProbeRequest:
     site: str
     kind: ProbeKind
     direction: Direction
-    """Out: from the hub to the site."""
+    """Out: from the hub, or the relay, to the site."""
     steps: tuple[ProbeStep, ...]
     packet_bytes: int = 1_200
     """The payload of a datagram."""
     patience_s: float = 60.0
     """The longest wait for the start."""
     by: str = ""
+    relay: str | None = None
+    """The relay of the site's session that takes the hub's part; None: the node that has the session."""
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The sites that take part; a relay is one."""
+        return (self.site,) if self.relay is None else (self.site, self.relay)
 
     @property
     def highest_bps(self) -> int:

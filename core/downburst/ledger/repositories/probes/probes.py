@@ -81,8 +81,12 @@ class Probes:
         return [probe_of(row) for row in self._connection.execute(query)]
 
     def last_knees(self, since: datetime) -> list[Probe]:
-        """Of each site and direction the newest completed sweep that ended at `since` or later, by site."""
-        done = probes.c.kind == ProbeKind.KNEE.value, probes.c.state == ProbeState.DONE.value
+        """Of each site and direction the newest completed sweep that ended at `since` or later, by site.
+
+        Sweeps from a relay are left out: they measured a part of the path.
+        """
+        kind, whole = probes.c.kind == ProbeKind.KNEE.value, probes.c.relay.is_(None)
+        done = kind, whole, probes.c.state == ProbeState.DONE.value
         newest = (
             select(func.max(probes.c.id))
             .where(*done, probes.c.ended_at >= since)

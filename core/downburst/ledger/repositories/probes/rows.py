@@ -22,6 +22,7 @@ def request_row(request: ProbeRequest) -> dict[str, Any]:
         "packet_bytes": request.packet_bytes,
         "patience_s": request.patience_s,
         "requested_by": request.by,
+        "relay": request.relay,
     }
 
 
@@ -70,6 +71,7 @@ def request_of(row: Row[Any]) -> ProbeRequest:
         row.packet_bytes,
         row.patience_s,
         row.requested_by,
+        relay=row.relay,
     )
 
 

@@ -25,6 +25,9 @@ pub struct PathProbeLine {
     /// Whether each second is reported.
     #[serde(default)]
     pub seconds: bool,
+    /// The relay that takes the part of this node, where the site's session comes by it.
+    #[serde(default)]
+    pub relay: Option<SiteName>,
 }
 
 /// The kind of a probe.
@@ -116,8 +119,10 @@ pub struct ProbeSecondLine {
     pub sent: u64,
     /// Those that arrived.
     pub received: u64,
-    /// Those that did not.
+    /// Those that the path lost.
     pub lost: u64,
+    /// Those that the receiver's own host dropped.
+    pub receiver_dropped: u64,
     /// Those that arrived after a later one.
     pub reordered: u64,
     /// Further arrivals of a packet.

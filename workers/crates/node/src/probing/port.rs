@@ -1,39 +1,50 @@
 //! The socket of a probe, and the thread that reads it.
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use downburst_model::Micros;
+use downburst_model::{Micros, Now};
 use downburst_probe::{Figures, Key, Packet, PacketKind, Receiver, Step, frame_bytes};
 use tokio::sync::watch;
 
 use super::Sending;
+use super::arrivals::{self, Arrivals};
 use crate::clock::Clock;
 use crate::udp::{connected, probe_socket};
 
 /// One end of a probe; its thread ends when this is dropped.
 pub(crate) struct Port {
     shared: Arc<Shared>,
-    frame_bytes: u64,
     packet_bytes: u16,
     heard: watch::Receiver<bool>,
 }
 
 pub(super) struct Shared {
     pub(super) socket: UdpSocket,
+    frame_bytes: AtomicU64,
     pub(super) key: Key,
     pub(super) clock: Clock,
     is_over: AtomicBool,
     /// The step that is counted.
-    counted: Mutex<Option<(u16, Receiver)>>,
+    counted: Mutex<Option<Counted>>,
 }
+
+struct Counted {
+    step: u16,
+    receiver: Receiver,
+    /// The socket's drops before the step.
+    dropped_before: u64,
+}
+
+/// Whether a host may be the other end.
+pub(crate) type MaySayHello = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
 /// The other end.
 enum Far {
-    /// A site that has yet to say hello, from the address of its session: packets go nowhere else.
-    Site(IpAddr),
+    /// A site that has yet to say hello, from an address that it may have: packets go nowhere else.
+    Site(MaySayHello),
     /// The hub's node, which hears hellos.
     Node,
 }
@@ -47,7 +58,20 @@ impl Port {
         packet_bytes: u16,
         clock: Clock,
     ) -> io::Result<Self> {
-        Self::open(probe_socket(at)?, Far::Site(site), (key, packet_bytes), site.is_ipv6(), clock)
+        let is_its_own: MaySayHello = Arc::new(move |from| from == site);
+        Self::open(probe_socket(at)?, Far::Site(is_its_own), (key, packet_bytes), site.is_ipv6(), clock)
+    }
+
+    /// Opens a port of a relay for a site that may have several addresses.
+    pub(crate) fn listen_for(
+        may: MaySayHello,
+        key: Key,
+        packet_bytes: u16,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        let socket = probe_socket(Ipv6Addr::UNSPECIFIED.into());
+        let socket = socket.or_else(|_| probe_socket(Ipv4Addr::UNSPECIFIED.into()))?;
+        Self::open(socket, Far::Site(may), (key, packet_bytes), true, clock)
     }
 
     /// Opens a socket towards a port of the hub's node, to which alone its packets go.
@@ -66,13 +90,16 @@ impl Port {
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(READ_PATIENCE))?;
         socket.set_write_timeout(Some(READ_PATIENCE))?;
-        let frame_bytes = frame_bytes(packet_bytes.into(), is_ipv6);
+        let frame_bytes = AtomicU64::new(frame_bytes(packet_bytes.into(), is_ipv6));
         let counted = Mutex::default();
-        let shared = Arc::new(Shared { socket, key, clock, is_over: AtomicBool::new(false), counted });
+        let is_over = AtomicBool::new(false);
+        let shared = Arc::new(Shared { socket, frame_bytes, key, clock, is_over, counted });
         let (hear, heard) = watch::channel(false);
         let reading = Arc::clone(&shared);
-        std::thread::Builder::new().name("probe".to_owned()).spawn(move || reading.read(&far, &hear))?;
-        Ok(Self { shared, frame_bytes, packet_bytes, heard })
+        std::thread::Builder::new()
+            .name("probe".to_owned())
+            .spawn(move || reading.read(&far, packet_bytes, &hear))?;
+        Ok(Self { shared, packet_bytes, heard })
     }
 
     /// The number of the port.
@@ -80,9 +107,14 @@ impl Port {
         self.shared.socket.local_addr().map(|address| address.port())
     }
 
-    /// The bytes of each frame on the wire.
+    /// The bytes of each frame on the wire; of a port for several addresses from the first hello on.
     pub(crate) fn frame_bytes(&self) -> u64 {
-        self.frame_bytes
+        self.shared.frame_bytes.load(Ordering::Relaxed)
+    }
+
+    /// True if the packets go by IPv6.
+    pub(crate) fn is_ipv6(&self) -> bool {
+        self.frame_bytes() == frame_bytes(self.packet_bytes.into(), true)
     }
 
     /// Waits for the site's first hello.
@@ -93,20 +125,28 @@ impl Port {
 
     /// Counts this step from now on.
     pub(crate) fn count(&self, number: u16, step: Step) {
-        let most_packets = step.packets(self.frame_bytes).saturating_add(2);
-        *self.shared.counted() = Some((number, Receiver::new(self.frame_bytes, most_packets)));
+        let frame_bytes = self.frame_bytes();
+        let most_packets = step.packets(frame_bytes).saturating_add(2);
+        let receiver = Receiver::new(frame_bytes, most_packets);
+        let dropped_before = arrivals::dropped(&self.shared.socket);
+        *self.shared.counted() = Some(Counted { step: number, receiver, dropped_before });
     }
 
     /// The arrivals of the last second of the step.
     pub(crate) fn second(&self) -> Figures {
         let mut counted = self.shared.counted();
-        counted.as_mut().map(|(_, receiver)| receiver.second()).unwrap_or_default()
+        let counted = counted.as_mut().map(|counted| {
+            counted.look_at_drops(&self.shared.socket);
+            counted.receiver.second()
+        });
+        counted.unwrap_or_default()
     }
 
     /// The packets that arrived, and the last arrival.
     pub(crate) fn arrived(&self) -> (u64, Option<Micros>) {
         let counted = self.shared.counted();
-        counted.as_ref().map_or((0, None), |(_, receiver)| (receiver.received(), receiver.last_arrival()))
+        let counted = counted.as_ref().map(|Counted { receiver, .. }| receiver);
+        counted.map_or((0, None), |receiver| (receiver.received(), receiver.last_arrival()))
     }
 
     /// Waits until no more arrives of a step of `sent` packets; counts no longer.
@@ -126,12 +166,22 @@ impl Port {
     /// The arrivals of the step, of which the sender sent so many; it is counted no longer.
     pub(crate) fn finish(&self, sent: u64) -> Figures {
         let counted = self.shared.counted().take();
-        counted.map(|(_, receiver)| receiver.finish(sent)).unwrap_or_default()
+        let counted = counted.map(|mut counted| {
+            counted.look_at_drops(&self.shared.socket);
+            counted.receiver.finish(sent)
+        });
+        counted.unwrap_or_default()
     }
 
     /// Sends a step from a thread of its own.
     pub(crate) fn send(&self, number: u16, step: Step) -> io::Result<Sending> {
-        Sending::start(Arc::clone(&self.shared), number, step, self.packet_bytes, self.frame_bytes)
+        Sending::start(Arc::clone(&self.shared), number, step, self.packet_bytes, self.frame_bytes())
+    }
+}
+
+impl Counted {
+    fn look_at_drops(&mut self, socket: &UdpSocket) {
+        self.receiver.dropped(arrivals::dropped(socket).saturating_sub(self.dropped_before));
     }
 }
 
@@ -146,22 +196,29 @@ impl Shared {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    fn counted(&self) -> MutexGuard<'_, Option<(u16, Receiver)>> {
+    fn counted(&self) -> MutexGuard<'_, Option<Counted>> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self, far: &Far, hear: &watch::Sender<bool>) {
+    fn read(&self, far: &Far, packet_bytes: u16, hear: &watch::Sender<bool>) {
         let mut datagram = [0; LARGEST_BYTES];
+        let mut arrivals = Arrivals::of(&self.socket, self.clock);
         let mut hello_due = Micros(0);
         while !self.is_over() {
             if matches!(far, Far::Node) && self.clock.monotonic() >= hello_due {
                 hello_due = self.clock.monotonic().plus(HELLO_INTERVAL);
                 self.say_hello();
             }
-            match self.socket.recv_from(&mut datagram) {
-                Ok((length, from)) => {
+            match arrivals.next(&mut datagram) {
+                Ok((length, from, at)) => {
                     let packet = Packet::read(&self.key, datagram.get(..length).unwrap_or_default());
-                    packet.into_iter().for_each(|packet| self.take(packet, from, far, hear));
+                    match (packet, far) {
+                        (Some(packet), _) if packet.kind == PacketKind::Load => self.take(&packet, at),
+                        (Some(_), Far::Site(may)) if !*hear.borrow() => {
+                            self.hear(from, may, packet_bytes, hear);
+                        }
+                        _ => {}
+                    }
                 }
                 Err(error) if is_quiet(&error) => {}
                 // A host that refuses datagrams answers each with an error: the path loses them.
@@ -170,20 +227,21 @@ impl Shared {
         }
     }
 
-    fn take(&self, packet: Packet, from: SocketAddr, far: &Far, hear: &watch::Sender<bool>) {
-        match (packet.kind, far) {
-            (PacketKind::Hello, Far::Site(site)) if !*hear.borrow() && from.ip().to_canonical() == *site => {
-                hear.send_replace(self.socket.connect(from).is_ok());
-            }
-            (PacketKind::Hello, _) => {}
-            (PacketKind::Load, _) => {
-                let now = self.clock.now();
-                if let Some((step, receiver)) = self.counted().as_mut()
-                    && *step == packet.step
-                {
-                    receiver.took(now, &packet);
-                }
-            }
+    /// Sends only to the host of the first hello from now on.
+    fn hear(&self, from: SocketAddr, may: &MaySayHello, packet_bytes: u16, hear: &watch::Sender<bool>) {
+        let address = from.ip().to_canonical();
+        if may(address) && self.socket.connect(from).is_ok() {
+            let frame_bytes = frame_bytes(packet_bytes.into(), address.is_ipv6());
+            self.frame_bytes.store(frame_bytes, Ordering::Relaxed);
+            hear.send_replace(true);
+        }
+    }
+
+    fn take(&self, packet: &Packet, at: Now) {
+        if let Some(Counted { step, receiver, .. }) = self.counted().as_mut()
+            && *step == packet.step
+        {
+            receiver.took(at, packet);
         }
     }
 
@@ -247,6 +305,39 @@ mod tests {
             assert_eq!((figures.received, figures.lost), (figures.sent, 0));
             assert_eq!(to.arrived(), (0, None), "it is counted no longer");
         }
+    }
+
+    #[tokio::test]
+    async fn a_port_for_several_hosts_hears_those_that_it_knows() {
+        let clock = Clock::start(0);
+        let heard = async |known: [u8; 4]| {
+            let may: MaySayHello = Arc::new(move |from| from == IpAddr::from(known));
+            let relay = Port::listen_for(may, KEY, 200, clock).unwrap();
+            let at = SocketAddr::new(IpAddr::from([127, 0, 0, 1]), relay.number().unwrap());
+            let _site = Port::towards(at, KEY, 200, clock).unwrap();
+            let heard = tokio::time::timeout(Duration::from_millis(700), relay.hears()).await.is_ok();
+            (heard, relay.is_ipv6())
+        };
+        assert_eq!(heard([127, 0, 0, 1]).await, (true, false));
+        assert_eq!(heard([127, 0, 0, 2]).await, (false, true));
+    }
+
+    #[tokio::test]
+    #[expect(clippy::await_holding_lock, reason = "the reader is to stand still")]
+    async fn packets_that_the_socket_drops_are_counted_apart() {
+        let (node, site) = pair(KEY);
+        node.hears().await;
+        let step = Step { rate_bps: 2_000_000_000, duration: Micros::from_millis(300) };
+        // A reader that stands still: the socket's buffer overflows.
+        site.count(4, step);
+        let held = site.shared.counted();
+        let sent = node.send(4, step).unwrap().ended().await;
+        drop(held);
+        site.settle(sent.packets).await;
+        let figures = site.finish(sent.packets);
+        assert!(figures.dropped_here > 0, "{figures:?}");
+        assert_eq!(figures.received + figures.dropped_here, sent.packets, "{figures:?}");
+        assert_eq!((figures.lost, figures.losses), (0, 0));
     }
 
     #[tokio::test]

@@ -1,6 +1,8 @@
-//! Probes of the path at a site, as ordered by its hub: one at a time, towards the hub's own node, within the limit
-//! that the site's administrator set.
-use std::net::SocketAddr;
+//! Probes of the path at a site, as ordered by its hub: one at a time, towards the hub's own node or the site's relay,
+//! within the limit that the site's administrator set. A relay takes part as a site does, and is the other end of the
+//! sites that it carries.
+mod ends;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +13,15 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
-use crate::probing::Port;
+use crate::probing::{MaySayHello, Port};
+pub(super) use ends::Ends;
 
 /// The probes of a connection.
 pub(super) struct Probes {
     /// The highest rate that this site takes part in, bits per second; `None`: no limit of its own.
     most_bps: Option<u64>,
+    /// The hosts whose sessions this relay carries; `None`: this is no relay.
+    carries: Option<MaySayHello>,
     clock: Clock,
     running: Option<Running>,
     say: mpsc::UnboundedSender<PathProbed>,
@@ -36,9 +41,9 @@ struct Running {
 }
 
 impl Probes {
-    pub(super) fn new(most_bps: Option<u64>, clock: Clock) -> Self {
+    pub(super) fn new(most_bps: Option<u64>, carries: Option<MaySayHello>, clock: Clock) -> Self {
         let (say, said) = mpsc::unbounded_channel();
-        Self { most_bps, clock, running: None, say, said }
+        Self { most_bps, carries, clock, running: None, say, said }
     }
 
     /// The next answer for the hub; cancelling the wait loses nothing.
@@ -49,15 +54,15 @@ impl Probes {
         }
     }
 
-    /// Takes an order of the node with this address; `None`: the session comes by a relay.
-    pub(super) fn order(&mut self, PathProbe { run, order }: PathProbe, node: Option<&str>) {
+    /// Takes an order; `ends`: those to which packets of this session's probes may go.
+    pub(super) fn order(&mut self, PathProbe { run, order }: PathProbe, ends: &Ends<'_>) {
         match order {
             ProbeOrder::Open(open) => {
                 self.running = None;
-                let said = match self.open(run, open, node) {
-                    Ok(running) => {
+                let said = match self.open(run, open, ends) {
+                    Ok((running, said)) => {
                         self.running = Some(running);
-                        ProbeSaid::Ready { step: None }
+                        said
                     }
                     Err(sentence) => ProbeSaid::Refused(sentence),
                 };
@@ -77,16 +82,13 @@ impl Probes {
         self.running = None;
     }
 
-    fn open(&self, run: u32, open: ProbeOpen, node: Option<&str>) -> Result<Running, String> {
+    fn open(&self, run: u32, open: ProbeOpen, ends: &Ends<'_>) -> Result<(Running, ProbeSaid), String> {
         self.check(&open)?;
-        let node: Option<SocketAddr> = node.and_then(|address| address.parse().ok());
-        let node =
-            node.ok_or("the site's session comes by a relay, and its packets would not take that path")?;
-        let node = SocketAddr::new(node.ip(), open.port);
-        let port = Port::towards(node, open.key, open.packet_bytes, self.clock)
-            .map_err(|error| format!("the site can't open UDP to port {} of its hub: {error}", open.port))?;
+        let (port, said) = self.port(&open, ends)?;
         let (port, work, say) = (Arc::new(port), JoinSet::new(), self.say.clone());
-        Ok(Running { run, open, port, sent: None, hold: Arc::new(Notify::new()), work, say })
+        let mut running = Running { run, open, port, sent: None, hold: Arc::new(Notify::new()), work, say };
+        running.say_when_heard();
+        Ok((running, said))
     }
 
     fn check(&self, open: &ProbeOpen) -> Result<(), String> {
@@ -124,7 +126,7 @@ impl Running {
     fn begin(&mut self, ProbeStep { step: number, rate_bps, duration_ms }: ProbeStep) {
         self.work.abort_all();
         let step = Step { rate_bps, duration: Micros::from_millis(duration_ms) };
-        if self.open.out {
+        if self.counts() {
             self.port.count(number, step);
             self.answer(ProbeSaid::Ready { step: Some(number) });
             let (sent, all_sent) = oneshot::channel();
@@ -218,15 +220,15 @@ mod tests {
     fn opened(most_bps: Option<u64>, out: bool) -> (Port, Probes) {
         let clock = Clock::start(0);
         let node = Port::listen(HOME, HOME, KEY, 200, clock).unwrap();
-        let mut site = Probes::new(most_bps, clock);
+        let mut site = Probes::new(most_bps, None, clock);
         let port = node.number().unwrap();
-        let open = ProbeOpen { key: KEY, port, out, packet_bytes: 200, most_bps: 2_000_000 };
-        site.order(PathProbe { run: 7, order: ProbeOrder::Open(open) }, Some("127.0.0.1:1"));
+        let open = ProbeOpen { key: KEY, port, out, packet_bytes: 200, most_bps: 2_000_000, other_end: None };
+        site.order(PathProbe { run: 7, order: ProbeOrder::Open(open) }, &Ends::Node("127.0.0.1:1"));
         (node, site)
     }
 
     fn order(site: &mut Probes, order: ProbeOrder) {
-        site.order(PathProbe { run: 7, order }, Some("127.0.0.1:1"));
+        site.order(PathProbe { run: 7, order }, &Ends::Node("127.0.0.1:1"));
     }
 
     async fn refusal(site: &mut Probes) -> String {
@@ -279,14 +281,6 @@ mod tests {
         site.said().await;
         order(&mut site, ProbeOrder::Step(ProbeStep { rate_bps: 2_000_001, ..STEP }));
         assert!(refusal(&mut site).await.contains("exceeds"));
-    }
-
-    #[tokio::test]
-    async fn a_session_by_a_relay_is_no_path_of_packets() {
-        let mut site = Probes::new(None, Clock::start(0));
-        let open = ProbeOpen { key: KEY, port: 9, out: true, packet_bytes: 200, most_bps: 1 };
-        site.order(PathProbe { run: 7, order: ProbeOrder::Open(open) }, None);
-        assert!(refusal(&mut site).await.contains("by a relay"));
     }
 
     #[tokio::test]

@@ -32,7 +32,10 @@ pub(super) fn check_order(probe: &PathProbe) -> Result<(), String> {
 pub(super) fn check_said(probed: &PathProbed) -> Result<(), String> {
     match &probed.said {
         // Texts are truncated where they are shown.
-        ProbeSaid::Ready { .. } | ProbeSaid::Refused(_) => Ok(()),
+        ProbeSaid::Ready { .. }
+        | ProbeSaid::Refused(_)
+        | ProbeSaid::Listening { .. }
+        | ProbeSaid::Heard { .. } => Ok(()),
         ProbeSaid::Sent { sent, .. } => {
             number("packets", "a probe", sent.packets)?;
             number("elapsed_us", "a probe", sent.elapsed_us)?;
@@ -57,6 +60,7 @@ fn check_figures(figures: &Figures) -> Result<(), String> {
         ("elapsed_us", figures.elapsed_us),
         ("jitter_us", figures.jitter_us.unwrap_or(0)),
         ("losses", figures.losses),
+        ("dropped_here", figures.dropped_here),
     ];
     counts.into_iter().try_for_each(|(field, value)| number(field, "a probe", value))?;
     if let Some(delay) = figures.delay {
@@ -92,7 +96,14 @@ mod tests {
     }
 
     fn open(packet_bytes: u16, most_bps: u64) -> ProbeOrder {
-        ProbeOrder::Open(ProbeOpen { key: Key([1; 32]), port: 9, out: true, packet_bytes, most_bps })
+        ProbeOrder::Open(ProbeOpen {
+            key: Key([1; 32]),
+            port: 9,
+            out: true,
+            packet_bytes,
+            most_bps,
+            other_end: None,
+        })
     }
 
     fn step(rate_bps: u64, duration_ms: u64) -> ProbeOrder {
@@ -118,7 +129,8 @@ mod tests {
     #[test]
     fn figures_are_those_of_a_count_of_packets() {
         assert_eq!(arrived(|_| {}), Ok(()));
-        let changes: [fn(&mut Figures); 12] = [
+        let changes: [fn(&mut Figures); 13] = [
+            |figures| figures.dropped_here = u64::MAX,
             |figures| figures.sent = u64::MAX,
             |figures| figures.received = u64::MAX,
             |figures| figures.lost = u64::MAX,

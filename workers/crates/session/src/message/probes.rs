@@ -61,6 +61,23 @@ pub struct ProbeOpen {
     /// The highest rate of a step, bits per second of frames.
     #[n(4)]
     pub most_bps: u64,
+    /// The other end; absent: the hub's node, at the address of the session. A receiver that does not know this field
+    /// refuses the order, or answers without [`ProbeSaid::Listening`].
+    #[n(5)]
+    pub other_end: Option<OtherEnd>,
+}
+
+/// The other end of a probe between a relay and a site whose session it carries. The hub orders both of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum OtherEnd {
+    /// To a relay: a site. Open a port, which [`ProbeSaid::Listening`] names (that of the order means nothing), and take
+    /// the part of the hub's node. `out`: this relay sends.
+    #[n(0)]
+    Site,
+    /// To a site: the relay to which it connected for this session, at the port of the order.
+    #[n(1)]
+    Relay,
 }
 
 /// A step of a probe.
@@ -133,6 +150,20 @@ pub enum ProbeSaid {
         /// Its arrivals.
         #[n(1)]
         figures: Figures,
+    },
+    /// A relay has opened a port for a site.
+    #[n(5)]
+    Listening {
+        /// The UDP port.
+        #[n(0)]
+        port: u16,
+    },
+    /// The first hello of that site came.
+    #[n(6)]
+    Heard {
+        /// True: by IPv6, whose headers are longer.
+        #[n(0)]
+        ipv6: bool,
     },
 }
 

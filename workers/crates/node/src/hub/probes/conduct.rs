@@ -170,10 +170,7 @@ impl Conduct {
             if let ProbeSaid::Arrived { step, figures } = self.said(give_up).await?
                 && step == self.step
             {
-                // The site can't have received more than was sent.
-                let received = figures.received.min(sent.packets);
-                let lost = sent.packets - received;
-                return Ok((sent, Figures { sent: sent.packets, received, lost, ..figures }));
+                return Ok((sent, figures.of_sent(sent.packets)));
             }
         }
     }
@@ -266,6 +263,8 @@ impl Conduct {
                 Ok(None)
             }
             Some(News::Said(said)) => Ok(Some(said)),
+            // This node's own part is no relay's.
+            Some(News::RelaySaid(_)) => Ok(None),
         }
     }
 
@@ -314,10 +313,10 @@ fn length(step: Step) -> Duration {
 }
 
 /// A probe fails when nothing arrives for so long.
-const SILENCE: Duration = Duration::from_secs(5);
+pub(super) const SILENCE: Duration = Duration::from_secs(5);
 /// Beyond the time that the packets of a step take.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 /// The figures so far come within this time, or not at all: a stopped probe ends within a second.
-const STOP_PATIENCE: Duration = Duration::from_millis(800);
-const STEP_REST: Duration = Duration::from_millis(100);
+pub(super) const STOP_PATIENCE: Duration = Duration::from_millis(800);
+pub(super) const STEP_REST: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);

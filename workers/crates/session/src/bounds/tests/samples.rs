@@ -3,6 +3,7 @@ use downburst_model::{Digest, ProductId};
 use downburst_probe::{Delays, Excess, Figures, Key};
 
 use super::*;
+use crate::OtherEnd;
 
 /// One message of each kind that a hub sends, with all optional fields.
 pub(super) fn of_hub() -> Vec<Message> {
@@ -91,7 +92,15 @@ pub(super) fn of_site() -> Vec<Message> {
 }
 
 pub(super) fn probe_open() -> ProbeOrder {
-    ProbeOrder::Open(ProbeOpen { key: Key([1; 32]), port: 9, out: true, packet_bytes: 1_200, most_bps: 1 })
+    let other_end = Some(OtherEnd::Relay);
+    ProbeOrder::Open(ProbeOpen {
+        key: Key([1; 32]),
+        port: 9,
+        out: true,
+        packet_bytes: 1_200,
+        most_bps: 1,
+        other_end,
+    })
 }
 
 pub(super) fn probe_arrived() -> ProbeSaid {
