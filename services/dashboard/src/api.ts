@@ -1809,6 +1809,7 @@ export interface Probe {
   packet_bytes: number
   patience_s: number
   requested_by: string
+  relay: string | null
   state: ProbeState
   /** Of its wait, its refusal or its end. */
   reason: string
@@ -1873,8 +1874,10 @@ export type ProbeKind = 'knee' | 'cbr' | 'soak'
 export interface ProbeNew {
   site: string
   kind: ProbeKind
-  /** `out`: from the hub to the site. */
+  /** `out`: from the hub, or the relay, to the site. */
   direction?: Direction
+  /** The relay by which the site's session comes: the probe runs between both; left out: between hub and site. */
+  relay?: string | null
   /** The rate, or the highest of a sweep; left out of a sweep: the access rate, or a guess by what is known. */
   rate_bps?: number | null
   /** The rates of a sweep, in equal ratios from a tenth of the highest one to it. */
@@ -1914,6 +1917,7 @@ export interface ProbeSchedule {
   packet_bytes: number
   patience_s: number
   requested_by: string
+  relay: string | null
   every_h: number
   first_hour: number
   end_hour: number
@@ -1925,8 +1929,10 @@ export interface ProbeSchedule {
 export interface ProbeScheduleNew {
   site: string
   kind: ProbeKind
-  /** `out`: from the hub to the site. */
+  /** `out`: from the hub, or the relay, to the site. */
   direction?: Direction
+  /** The relay by which the site's session comes: the probe runs between both; left out: between hub and site. */
+  relay?: string | null
   /** The rate, or the highest of a sweep; left out of a sweep: the access rate, or a guess by what is known. */
   rate_bps?: number | null
   /** The rates of a sweep, in equal ratios from a tenth of the highest one to it. */
@@ -1955,6 +1961,7 @@ export interface ProbeSecond {
   delay_us: DelaySpread | null
   jitter_us: number | null
   delay_bound_us: number | null
+  receiver_dropped: number
 }
 
 /** The states of a probe. */
@@ -1975,8 +1982,10 @@ export interface ProbeStepResult {
   sent: number
   received: number
   lost: number
-  /** The share of packets that did not arrive. */
+  /** The share of packets that the path lost. */
   loss: number
+  /** Packets that the receiver's own host had no room for; they are no loss of the path. */
+  receiver_dropped: number
   reordered: number
   duplicated: number
   elapsed_us: number
