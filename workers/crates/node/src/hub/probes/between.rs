@@ -129,14 +129,15 @@ impl Between {
                 self.frame_bytes = frame_bytes(self.line.packet_bytes, ipv6);
                 return self.stopped();
             }
-            let seconds = SILENCE.as_secs();
-            let silent = || {
-                Outcome::Failed(format!(
+            heard = self.said(End::Relay, give_up).await?;
+            self.stopped()?;
+            if heard.is_none() {
+                let seconds = SILENCE.as_secs();
+                return Err(Outcome::Failed(format!(
                     "no packet of the site reached UDP port {port} of the relay within {seconds} s; allow UDP to the \
                      relay from the site's address"
-                ))
-            };
-            heard = self.said(End::Relay, give_up).await?.ok_or_else(silent).map(Some)?;
+                )));
+            }
         }
     }
 
@@ -195,9 +196,14 @@ impl Between {
 
     /// The next answer of this end in time, or the end of the probe.
     async fn answer(&mut self, end: End, give_up: Instant) -> Result<ProbeSaid, Outcome> {
-        match self.said(end, give_up).await? {
-            Some(said) => Ok(said),
-            None => Err(self.late(end)),
+        loop {
+            if let Some(said) = self.said(end, give_up).await? {
+                return Ok(said);
+            }
+            // A probe that is to stop waits for its figures a little longer.
+            if Instant::now() >= give_up {
+                return Err(self.late(end));
+            }
         }
     }
 
