@@ -6,17 +6,25 @@ take seconds and are asked for again, so they are kept in memory alone.
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
+from typing import TypeVar
 
 from downburst.domain.circuits import STANDING, Circuit, CircuitRequest
 from downburst.domain.probes.checks import MOST_BPS, MOST_SOAK_S
 from downburst.domain.topology.bookings import BookedTest, BookingAnswer, KindOfTest, WantedTest
 from downburst.foundation.clock import Clock, from_us, to_us
-from downburst.foundation.errors import AlreadyThere, BadInput, DownburstError, LimitReached, NotFound
+from downburst.foundation.errors import (
+    AlreadyThere,
+    BadInput,
+    CircuitConflict,
+    DownburstError,
+    LimitReached,
+    NotFound,
+)
 from downburst.foundation.rates import rate_text
 from downburst_circuits.calendar import NoRoom
 from downburst_circuits.desk.booking import Booked, NoPath, Wanted
@@ -24,6 +32,8 @@ from downburst_circuits.desk.circuits import hops_of, wanted_of
 from downburst_circuits.questions import no_path
 from downburst_circuits.register import Register
 from downburst_circuits.requests import check_rates, conflict, moment_text, resolved
+
+T = TypeVar("T")
 
 
 class BookingDesk:
@@ -77,6 +87,17 @@ class BookingDesk:
         finally:
             if booking.number in self._running:
                 self._over(replace(booking, end=self._clock.now()))
+
+    def cleared(self, place: Callable[[], T], *, for_good: bool) -> T:
+        """The result of `place`; tests that give way to circuits end for good if it lacks their rate.
+
+        The refusal that names them is raised where their rate does not suffice, and they run on.
+        """
+        try:
+            return place()
+        except CircuitConflict as refused:
+            with self.stepping_aside(refused, for_good=for_good):
+                return place()
 
     @contextmanager
     def stepping_aside(self, refusal: DownburstError, *, for_good: bool) -> Iterator[None]:

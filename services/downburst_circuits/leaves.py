@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 
 from downburst.domain.circuits import (
     STANDING,
@@ -56,7 +57,8 @@ class LeafService:
             _check_multipoint(circuit)
             with ExitStack() as promise:
                 async with self._one_at_a_time:
-                    wanted = self._fitting(circuit, self._with(circuit, leaf, known))
+                    fitting = partial(self._fitting, circuit, leaf, known)
+                    wanted = self._controller.tests.cleared(fitting, for_good=not dry_run)
                     if dry_run:
                         return CircuitAnswer(wanted, done=False)
                     promise.enter_context(self._register.growing(wanted))
@@ -109,8 +111,9 @@ class LeafService:
         whole = self._register.reservation(circuit)
         return max(whole.begin_us, to_us(self._clock.now())), whole.end_us
 
-    def _fitting(self, circuit: Circuit, wanted: Circuit) -> Circuit:
-        """The circuit with the leaf's tag. Only the leaf's own claims are looked at: other leaves hold theirs."""
+    def _fitting(self, circuit: Circuit, leaf: CircuitEnd, known: Known) -> Circuit:
+        """The circuit with the leaf and its tag. The leaf's own claims are looked at: other leaves hold theirs."""
+        wanted = self._with(circuit, leaf, known)
         before = {claim.resource: claim for claim in self._register.reservation(circuit).claims}
         whole = self._register.reservation(wanted)
         more = tuple(claim for claim in whole.claims if before.get(claim.resource) != claim)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 
 from downburst.bus.port import Bus
@@ -159,7 +160,8 @@ class CircuitService:
             with ExitStack() as promise:
                 # Not while the topology changes or a request is admitted; the node's part takes longer.
                 async with self._one_at_a_time:
-                    wanted = self._agreed(circuit, change)
+                    agreed = partial(self._agreed, circuit, change)
+                    wanted = self.tests.cleared(agreed, for_good=not dry_run)
                     if dry_run:
                         return CircuitAnswer(wanted, done=False)
                     promise.enter_context(self._register.promising(wanted))
@@ -239,7 +241,8 @@ class CircuitService:
         before, known = await self._register.asked_before(wanted)
         if before is not None:
             return CircuitAnswer(same(before, wanted), done=False)
-        fitting = self._cleared(checked(wanted, known), dry_run=dry_run)
+        asked = checked(wanted, known)
+        fitting = self.tests.cleared(lambda: self._place(asked), for_good=not dry_run)
         if dry_run:
             return CircuitAnswer(replace(fitting, state=CircuitState.REQUESTED), done=False)
         held_until = None if hold_s is None else self._clock.now() + timedelta(seconds=hold_s)
@@ -280,14 +283,6 @@ class CircuitService:
         if number in self._register.open:
             return self._register.open[number]
         return await self._ledger.read(lambda tx: tx.circuits.one(number))
-
-    def _cleared(self, circuit: Circuit, *, dry_run: bool) -> Circuit:
-        """As `_place`; tests that give way to circuits are ended for it."""
-        try:
-            return self._place(circuit)
-        except CircuitConflict as refused:
-            with self.tests.stepping_aside(refused, for_good=not dry_run):
-                return self._place(circuit)
 
     def _place(self, circuit: Circuit) -> Circuit:
         """The circuit with the path and the tags that the calendar has room for."""

@@ -11,6 +11,7 @@ from downburst.domain.probes.results import ProbeResult, StepResult
 from downburst.domain.probes.signs import ProbeOver, ProbeSecondReported
 from downburst.domain.probes.trials import PAUSE_S
 from downburst.domain.topology.bookings import BookedTest
+from downburst_probes.legs import Legs, NewLeg
 
 
 @dataclass(slots=True)
@@ -28,6 +29,10 @@ class Attempt:
     """The sender at which it runs; empty: the hub's own node."""
     run: str | None = None
     """The id of that node's process."""
+    legs: Legs = field(default_factory=dict[tuple[str, str, str], int])
+    """The legs to its sites when it began."""
+    new_leg: NewLeg | None = None
+    """A leg that began since."""
     stopping: tuple[ProbeState, str] | None = None
     """The outcome and reason of an end before its time."""
     stopped_s: float = math.inf
@@ -161,6 +166,7 @@ def _added(one: StepResult, other: StepResult) -> StepResult:
         one.reordered + other.reordered,
         one.duplicated + other.duplicated,
         elapsed_us,
+        receiver_dropped=one.receiver_dropped + other.receiver_dropped,
     )
 
 

@@ -21,7 +21,7 @@ def circumstances(
     booking: BookedTest | None,
     sender: str = "",
 ) -> dict[str, Any]:
-    """Plain values: the node by its sender, software of both ends, the feeds' transports, load, way, clock, and the reserved ports."""
+    """Plain values: the sender, software of both ends, the feeds' transports, load, way, clock, reserved ports."""
     session, known = live.sessions.get(request.site), live.paths.of(request.site)
     ends = None if booking is None else [booking.wanted.near.port, booking.wanted.far.port]
     return {

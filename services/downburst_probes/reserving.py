@@ -27,16 +27,17 @@ async def reserve(
 ) -> Place:
     """Reserves the probe's highest rate for its seconds and a margin; a refusal is raised.
 
-    `sender` has the site's session; empty: the hub's own node. If the site or this node has no port, there is no
-    calendar. Reverse traffic has the same limit as the flows against it, so both directions are reserved then.
+    `sender` has the site's session; empty: the hub's own node. If the site or its other end, that node or a relay,
+    has no port, there is no calendar. Reverse traffic has the same limit as the flows against it, so both directions
+    are reserved then.
     """
-    near = _widest([port for port in ports if port.site is None and (port.sender or "") == sender])
+    near = _widest([port for port in ports if port.site == request.relay and (port.sender or "") == sender])
     far = _widest([port for port in ports if port.site == request.site])
     if near is None or far is None:
         return Place()
     wanted = WantedTest(
         KIND,
-        CircuitEnd(near),
+        CircuitEnd(near, request.relay),
         CircuitEnd(far, request.site),
         request.rate_bps(Direction.OUT),
         request.rate_bps(Direction.IN),

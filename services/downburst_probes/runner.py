@@ -16,7 +16,7 @@ from functools import partial
 from downburst.bus.local import BusSubscription
 from downburst.bus.port import Bus
 from downburst.domain.circuits import Port
-from downburst.domain.events import Event, NodeChanged
+from downburst.domain.events import Event, NodeChanged, PlanMade
 from downburst.domain.probes import Probe, ProbeKind, ProbeState
 from downburst.domain.probes.ceilings import day_of, over_ceiling
 from downburst.domain.probes.results import ProbeResult
@@ -42,7 +42,9 @@ from downburst_probes.attempts import (
     planned_end,
 )
 from downburst_probes.circumstances import circumstances, too_much
+from downburst_probes.ends import away_relay, wrong_end
 from downburst_probes.lateness import Objectives, late_paths
+from downburst_probes.legs import legs_to, new_leg
 from downburst_probes.nodes import OWN, ProbeNodes, node_words
 from downburst_probes.port import Bookings, ProbeNode
 from downburst_probes.reserving import Place, reserve
@@ -85,7 +87,7 @@ class ProbeRunner:
     async def run(self) -> None:
         """Works until cancelled."""
         with self._bus.subscribe(
-            ProbesChanged, ProbeSecondReported, ProbeOver, NodeChanged, SenderSeen, limit=EVENTS
+            ProbesChanged, ProbeSecondReported, ProbeOver, NodeChanged, PlanMade, SenderSeen, limit=EVENTS
         ) as events:
             await self.recover()
             try:
@@ -116,6 +118,11 @@ class ProbeRunner:
                     ended.over = event
             case NodeChanged() if not event.running:
                 self._lose([active for active in self._running.values() if not active.node], event.reason)
+            case PlanMade():
+                for active in self._running.values():
+                    found = new_leg(active.probe.request.ends, active.legs, event.plan)
+                    active.new_leg = active.new_leg or found
+                return
             case SenderSeen() if not self._nodes.seen(event):
                 return
             case _:
@@ -138,6 +145,11 @@ class ProbeRunner:
                 await self._end(active, ProbeState.STOPPED, f"products became late: {fresh.words}")
             elif active.booking is not None and active.booking.number in taken:
                 await self._end(active, ProbeState.STOPPED, "a circuit was reserved that needs its rate")
+            elif active.new_leg is not None:
+                # A soak continues beside the leg.
+                soaks = active.probe.request.kind is ProbeKind.SOAK
+                state = ProbeState.FAILED if soaks else ProbeState.STOPPED
+                await self._end(active, state, active.new_leg.words)
 
     async def _keep_to_node(self, active: Attempt) -> None:
         """Ends a probe whose sender is gone, or whose site is connected to another node."""
@@ -263,25 +275,32 @@ class ProbeRunner:
 
         def read(tx: Transaction) -> tuple[Site, str | None]:
             probing = tx.measured.probing
-            used = probing.probes.used_bytes(request.site, day_of(now))
             # A soak that continues has its bytes already.
-            over = None if probe.attempts else over_ceiling(request, probing.ceilings.of(request.site), used)
-            return tx.sites.one(request.site), over
+            if not probe.attempts:
+                for end in request.ends:
+                    used = probing.probes.used_bytes(end, day_of(now))
+                    if over := over_ceiling(request, probing.ceilings.of(end), used):
+                        return tx.sites.one(request.site), over
+            wrong = wrong_end(request, self._live, tx.fleet.ways.find(request.site), self._node_of(probe))
+            return tx.sites.one(request.site), wrong
 
-        site, over = await self._ledger.read(read)
-        return over or "", self._busy(probe) or too_much(request, site, self._live) or ""
+        site, refused = await self._ledger.read(read)
+        return refused or "", self._busy(probe) or too_much(request, site, self._live) or ""
 
     def _busy(self, probe: Probe) -> str:
         """The reason to wait that needs no ledger."""
         site, node = probe.request.site, self._node_of(probe)
         others = [*self._running, *self._beginning]
-        same = [one.id for one in self._known.unfinished if one.id in others and one.request.site == site]
+        taken = {end: one.id for one in self._known.unfinished if one.id in others for end in one.request.ends}
         if self._nodes.run_of(node) is None:
             return f"{node_words(node)} is not running"
         if not self._live.nodes_of(site):
             return f"{site} is not connected"
-        if same:
-            return f"probe {same[0]} of {site} runs; one of a site runs at a time"
+        for end in probe.request.ends:
+            if end in taken:
+                return f"probe {taken[end]} of {end} runs; one of a site runs at a time"
+        if away := away_relay(probe.request, self._live):
+            return away
         if len(others) >= MOST_AT_ONCE:
             return f"{len(others)} probes of this hub run, the most at a time"
         late = late_paths(self._live, self._known.objectives, self._clock.now())
@@ -311,10 +330,10 @@ class ProbeRunner:
     async def _start(self, probe: Probe, place: Place, node: str) -> None:
         now, first = self._clock.now(), not probe.attempts
         running = begun(probe, now)
+        plans, way = await self._ledger.read(
+            lambda tx: (tx.planning.plans.all_current(), tx.fleet.ways.find(probe.request.site))
+        )
         if first:
-            plans, way = await self._ledger.read(
-                lambda tx: (tx.planning.plans.all_current(), tx.fleet.ways.find(probe.request.site))
-            )
             facts = circumstances(probe.request, self._live, plans=plans, way=way, booking=place.booking, sender=node)
             running = replace(running, circumstances=facts)
         await self._save(running, sent_bytes=probe.request.frame_bytes if first else 0)
@@ -322,6 +341,7 @@ class ProbeRunner:
         late, run = frozenset(late_paths(self._live, self._known.objectives, now)), self._nodes.run_of(node)
         ends_by_s = self._clock.monotonic_s() + longest_s(sent.request) + OVERDUE_S
         active = self._running[probe.id] = Attempt(running, now, ends_by_s, place.booking, late, node, run)
+        active.legs = legs_to(probe.request.ends, plans)
         try:
             await self._nodes.of(node).start_probe(sent)
         except DownburstError as error:

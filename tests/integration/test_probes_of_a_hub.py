@@ -111,6 +111,7 @@ def ended(name: str, outcome: str = "done", reason: str | None = None, **given: 
         "sent": 1_000,
         "received": 990,
         "lost": 10,
+        "receiver_dropped": 0,
         "reordered": 0,
         "duplicated": 0,
         "elapsed_us": 1_000_000,
@@ -201,6 +202,7 @@ async def test_a_soak_continues_after_a_restart_of_the_hub_and_another_probe_has
         await hub.in_state(soak["id"], "running")
         (job,) = await hub.jobs("probe")
         second = {"sent": 10, "received": 10, "lost": 0, "reordered": 0, "duplicated": 0, "bytes": 12_000}
+        second["receiver_dropped"] = 0
         delays: dict[str, Any] = {"delay_us": DELAYS, "jitter_us": 1.5, "delay_bound_us": 90}
         await hub.says(event="probe-second", probe=job["probe"], second=0, **second, **delays)
 

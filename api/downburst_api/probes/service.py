@@ -91,8 +91,11 @@ async def _request(hub: Runtime, wanted: shapes.ProbeNew, caller: Caller) -> Pro
         ProbeTransport.TCP if trials else wanted.transport,
         wanted.congestion,
         trials,
+        relay=wanted.relay,
     )
     check_request(request)
+    if request.relay is not None:
+        await hub.ledger.read(lambda tx: _check_relay(tx, request))
     return request
 
 
@@ -104,6 +107,15 @@ def _trials(wanted: shapes.ProbeNew) -> tuple[Trial, ...]:
     return stack_trials(
         wanted.stacks or CONTROLS, seconds=wanted.seconds or TRIAL_S, reverse_traffic=wanted.reverse_traffic
     )
+
+
+def _check_relay(tx: Transaction, request: ProbeRequest) -> None:
+    known = [relay.name for relay in tx.fleet.relays.all()]
+    if request.relay not in known:
+        listed = ", ".join(sorted(known)) or "none"
+        raise BadInput(f"there is no relay {request.relay!r}; those of this hub are: {listed}")
+    if request.relay == request.site:
+        raise BadInput(f"{request.site} is the relay itself; leave the relay out to probe between the hub and it")
 
 
 async def _steps(hub: Runtime, wanted: shapes.ProbeNew, trials: Sequence[Trial]) -> tuple[ProbeStep, ...]:

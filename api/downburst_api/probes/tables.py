@@ -8,7 +8,7 @@ from downburst_contract.paths import probes as shapes
 
 def step_rows(probe: shapes.Probe) -> Iterator[dict[str, Any]]:
     """A row for each measured rate, and for each flow of a trial; one without figures if there is none of them."""
-    facts = probe.model_dump(include={"id", "site", "kind", "direction", "state", "reason", "requested_at"})
+    facts = probe.model_dump(include={"id", "site", "relay", "kind", "direction", "state", "reason", "requested_at"})
     facts |= {"started_at": probe.started_at, "transport": probe.transport.value}
     result = probe.result
     if result is None:
@@ -52,9 +52,9 @@ STEPS = (
     *("rate_bps", "sent_bps", "received_bps", "sent", "received", "lost", "loss", "reordered", "duplicated"),
     *("elapsed_us", *_DELAYS, "knee_bps", "transport", "congestion", "retransmits"),
     *("trial", "duration_ms", "trial_reason", "fairness", "limited", "reverse", "goodput_bps", "share"),
-    *("round_trip_min_us", "round_trip_mean_us"),
+    *("round_trip_min_us", "round_trip_mean_us", "receiver_dropped", "relay"),
 )
 SECONDS = (
     *("second", "sent", "received", "lost", "reordered", "duplicated", "bytes", *_DELAYS),
-    "delay_bound_us",
+    *("delay_bound_us", "receiver_dropped"),
 )

@@ -22,7 +22,9 @@ class ProbeNew(Shape):
     site: Annotated[str, Field(max_length=64)]
     kind: ProbeKind
     direction: Direction = Direction.OUT
-    """`out`: from the hub to the site."""
+    """`out`: from the hub, or the relay, to the site."""
+    relay: Annotated[str, Field(max_length=64)] | None = None
+    """The relay by which the site's session comes: the probe runs between both; left out: between hub and site."""
     rate_bps: Rate | None = None
     """The rate, the highest of a sweep, or the limit of `stacks` in each direction. Left out of a sweep or `stacks`:
     the access rate, or a guess by what is known."""
@@ -91,7 +93,9 @@ class ProbeStepResult(Answer):
     received: int
     lost: int
     loss: float
-    """The share of packets that did not arrive."""
+    """The share of packets that the path lost."""
+    receiver_dropped: int
+    """Packets that the receiver's own host had no room for; they are no loss of the path."""
     reordered: int
     duplicated: int
     elapsed_us: int
@@ -196,6 +200,7 @@ class ProbeSecond(Answer):
     delay_us: DelaySpread | None
     jitter_us: float | None
     delay_bound_us: int | None
+    receiver_dropped: int
 
 
 class ProbeAsked(Answer):
@@ -215,6 +220,7 @@ class ProbeAsked(Answer):
     """The requested one of a TCP stream; null: the default of the sender's kernel."""
     trials: list[ProbeTrial]
     """Of `stacks` alone."""
+    relay: str | None
 
 
 class Probe(ProbeAsked):

@@ -263,7 +263,7 @@ class LiveState:
         return self.sessions.get(site)
 
     def nodes_of(self, site: str) -> tuple[str, ...]:
-        """The nodes that the site is connected to: senders by name, empty for the hub's own; none while it is away."""
+        """The nodes with a session of the site: senders by name, empty for the hub's own; none while it is away."""
         session = self.sessions.get(site)
         if session is None or not session.connected:
             return ()

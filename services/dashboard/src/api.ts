@@ -1564,7 +1564,7 @@ export interface Overview {
   ldm_sources: LdmSourceSeen[]
 }
 
-/** A site's clock by the site's kernel: errors against true time, in contrast to the offset from the hub's clock. */
+/** A site's clock by the site's kernel, against true time and not against the hub's clock. */
 export interface OwnClock {
   /** A daemon keeps it in step. */
   synchronised: boolean
@@ -1850,6 +1850,7 @@ export interface Probe {
   congestion: string | null
   /** Of `stacks` alone. */
   trials: ProbeTrial[]
+  relay: string | null
   state: ProbeState
   /** Of its wait, its refusal or its end. */
   reason: string
@@ -1932,8 +1933,10 @@ export type ProbeKind = 'knee' | 'cbr' | 'soak' | 'stacks'
 export interface ProbeNew {
   site: string
   kind: ProbeKind
-  /** `out`: from the hub to the site. */
+  /** `out`: from the hub, or the relay, to the site. */
   direction?: Direction
+  /** The relay by which the site's session comes: the probe runs between both; left out: between hub and site. */
+  relay?: string | null
   /** The rate, the highest of a sweep, or the limit of `stacks` in each direction. Left out of a sweep or `stacks`:
       the access rate, or a guess by what is known. */
   rate_bps?: number | null
@@ -2001,6 +2004,7 @@ export interface ProbeSchedule {
   congestion: string | null
   /** Of `stacks` alone. */
   trials: ProbeTrial[]
+  relay: string | null
   every_h: number
   first_hour: number
   end_hour: number
@@ -2012,8 +2016,10 @@ export interface ProbeSchedule {
 export interface ProbeScheduleNew {
   site: string
   kind: ProbeKind
-  /** `out`: from the hub to the site. */
+  /** `out`: from the hub, or the relay, to the site. */
   direction?: Direction
+  /** The relay by which the site's session comes: the probe runs between both; left out: between hub and site. */
+  relay?: string | null
   /** The rate, the highest of a sweep, or the limit of `stacks` in each direction. Left out of a sweep or `stacks`:
       the access rate, or a guess by what is known. */
   rate_bps?: number | null
@@ -2052,6 +2058,7 @@ export interface ProbeSecond {
   delay_us: DelaySpread | null
   jitter_us: number | null
   delay_bound_us: number | null
+  receiver_dropped: number
 }
 
 /** The states of a probe. */
@@ -2072,8 +2079,10 @@ export interface ProbeStepResult {
   sent: number
   received: number
   lost: number
-  /** The share of packets that did not arrive. */
+  /** The share of packets that the path lost. */
   loss: number
+  /** Packets that the receiver's own host had no room for; they are no loss of the path. */
+  receiver_dropped: number
   reordered: number
   duplicated: number
   elapsed_us: number

@@ -28,6 +28,7 @@ const STEP: ProbeStepResult = {
   elapsed_us: 1_000_000,
   delay_us: null,
   jitter_us: null,
+  receiver_dropped: 0,
 }
 const RESULT = {
   steps: [STEP, { ...STEP, rate_bps: 800e6, received_bps: 600e6, loss: 0.25 }],
@@ -77,6 +78,7 @@ const PROBE: Probe = {
   transport: 'udp',
   congestion: null,
   trials: [],
+  relay: null,
   state: 'done',
   reason: '',
   requested_at: '2026-01-01T00:00:00Z',
@@ -93,7 +95,10 @@ describe('probes in words', () => {
   it('says what was asked and found', () => {
     expect(askedOf(PROBE)).toBe('knee to the site')
     expect(askedOf({ ...PROBE, kind: 'cbr', direction: 'in' })).toBe('cbr from the site')
+    expect(askedOf({ ...PROBE, relay: 'omaha' })).toBe('knee to the site, from relay omaha')
     expect(foundOf(PROBE)).toBe('knee at 390 Mb/s')
+    const dropped = { ...RESULT, steps: [{ ...STEP, receiver_dropped: 3 }] }
+    expect(foundOf({ ...PROBE, kind: 'cbr', result: dropped })).toContain("lost, 3 packets dropped by the receiver's host")
     expect(foundOf({ ...PROBE, result: { ...RESULT, knee_bps: null, knee_reason: 'the lowest rate lost' } })).toBe(
       'no knee: the lowest rate lost',
     )

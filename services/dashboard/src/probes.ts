@@ -6,8 +6,10 @@ export type { Probe, ProbeNew, ProbeStepResult, ProbeTrialResult }
 
 /** The question that a probe answers, and its way: `knee to the site`. */
 export function askedOf(probe: Probe): string {
+  const isOut = probe.direction === 'out'
   const over = probe.transport === 'tcp' && probe.kind !== 'stacks' ? ' over TCP' : ''
-  return `${probe.kind}${over} ${probe.direction === 'out' ? 'to the site' : 'from the site'}`
+  const words = `${probe.kind}${over} ${isOut ? 'to the site' : 'from the site'}`
+  return probe.relay === null ? words : `${words}, ${isOut ? 'from' : 'to'} relay ${probe.relay}`
 }
 
 /** The result in one line; a probe without one says its reason. */
@@ -22,7 +24,8 @@ export function foundOf(probe: Probe): string {
     return result.knee_reason === null ? `knee at ${rate}` : `at least ${rate}: ${result.knee_reason}`
   }
   const arrived = `${megabits(step.received_bps)} of ${megabits(step.rate_bps)} Mb/s arrived`
-  const words = `${arrived}, ${fineShare(step.loss)} lost`
+  const dropped = step.receiver_dropped ? `, ${step.receiver_dropped} packets dropped by the receiver's host` : ''
+  const words = `${arrived}, ${fineShare(step.loss)} lost${dropped}`
   return result.variation === null ? words : `${words}, variation ${fineShare(result.variation)}`
 }
 

@@ -284,11 +284,14 @@ class Carrier:
         """Takes room for the present and the coming terms together."""
         self._release_promise(one)
         room, stack = wishes.both(circuit, terms), ExitStack()
+        self._service.tests.cleared(partial(self._take_room, room, circuit, stack), for_good=True)
+        self._promises[one.connection_id] = stack
+
+    def _take_room(self, room: Circuit, circuit: Circuit, stack: ExitStack) -> None:
         try:
             stack.enter_context(self._register.promising(room))
         except NoRoom as refused:
             raise conflict(room, refused.clash, self._register.holders, instead_of=circuit) from None
-        self._promises[one.connection_id] = stack
 
     async def _promise_again(self, one: Connection, circuit: Circuit | None) -> None:
         """After a start: a held change has its room again, or its hold is over."""

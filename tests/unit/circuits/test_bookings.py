@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from downburst.domain.circuits import CircuitEnd, Direction, RateProbe
+from downburst.domain.circuits import CircuitChange, CircuitEnd, Direction, RateProbe
 from downburst.domain.topology import Domain, Link, Switch, TagKind, TagRange, Topology
 from downburst.domain.topology.bookings import BookedTest, BookingAnswer, KindOfTest, WantedTest
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, LimitReached, NotFound
@@ -224,3 +224,33 @@ async def test_other_tests_do_not_give_way(stage: Stage) -> None:
     await book(stage, out=600, seconds=60)
     with pytest.raises(CircuitConflict):
         await stage.reserve(rate=500, to=("ttu.edu",))
+
+
+async def test_a_probe_gives_way_to_a_higher_rate_of_a_circuit_but_not_to_its_trial(stage: Stage) -> None:
+    circuit = await stage.active(rate=300, to=("ttu.edu",))
+    await stage.active(rate=200, to=("wisc.edu",))
+    probe = await book_probe(stage, 500)
+    more = CircuitChange(rate_out_bps=700 * M)
+    await stage.service.modify(circuit.number, more, by="eve", dry_run=True)
+    assert await running(stage) == [probe.number]
+    with pytest.raises(CircuitConflict):
+        await stage.service.modify(circuit.number, CircuitChange(rate_out_bps=900 * M), by="eve")
+    assert await running(stage) == [probe.number]
+    await stage.service.modify(circuit.number, more, by="eve")
+    assert await running(stage) == []
+    assert stage.register.calendar.most_bps("hub-eth0", Direction.OUT) == 900 * M
+
+
+async def test_a_probe_gives_way_to_a_new_leaf(stage: Stage) -> None:
+    circuit = await stage.reserve(rate=200, to=("ttu.edu", "wisc.edu"))
+    probe = await book_probe(stage, 600)
+    leaf = CircuitEnd("", "unl.edu")
+    await stage.service.leaves.add_leaf(circuit.number, leaf, by="eve", dry_run=True)
+    assert await running(stage) == [probe.number]
+    await stage.service.leaves.add_leaf(circuit.number, leaf, by="eve")
+    assert await running(stage) == []
+
+
+async def running(stage: Stage) -> list[int]:
+    now = stage.clock.now()
+    return [one.number for one in await stage.service.tests.booked() if one.end > now]

@@ -17,6 +17,7 @@ STEP = {
     "sent": 1_000,
     "received": 890,
     "lost": 110,
+    "receiver_dropped": 3,
     "loss": 0.11,
     "reordered": 2,
     "duplicated": 0,
@@ -53,6 +54,7 @@ WAITING: dict[str, Any] = {
     "direction": "out",
     "state": "waiting",
     "requested_by": "eve",
+    "relay": None,
     "steps": [{"rate_bps": 800_000_000, "duration_ms": 1_000}],
     "packet_bytes": 1_200,
     "patience_s": 60.0,
@@ -134,7 +136,20 @@ def test_a_sweep_is_followed_to_its_knee(hub: Asked, capsys: pytest.CaptureFixtu
     assert "probe 7 of unl.edu: knee to the site, done: the knee is at 600 Mb/s" in out
     assert "11.000%" in out
     assert "│ 0.500 s │ 1    │ 40.000 ms │ never           │           │" in out
+    assert "at 800 Mb/s the receiver's host dropped 3 packets" in out
     assert "up to 0.12 ms behind its schedule" in out
+
+
+def test_a_probe_from_a_relay_names_it(hub: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    from_relay = DONE | {"relay": "omaha"}
+    hub.answers = {"POST /v1/probes": from_relay, "GET /v1/probes": [from_relay | {"direction": "in"}]}
+    kinds = [("knee", "unl.edu"), *[(kind, "unl.edu", "--rate", "10M") for kind in ("cbr", "soak")]]
+    for kind in kinds:
+        assert ended("probe", *kind, "--from", "omaha") == 0
+        assert hub.requests[-1][2]["relay"] == "omaha"
+    assert "knee to the site, from relay omaha, done: the knee is at 600 Mb/s" in capsys.readouterr().out
+    assert ended("probe", "list") == 0
+    assert "knee from the site, to relay omaha, done" in " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
 def test_a_knee_that_no_loss_confirms_is_a_lower_limit(hub: Asked, capsys: pytest.CaptureFixture[str]) -> None:

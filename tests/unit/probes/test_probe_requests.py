@@ -58,6 +58,22 @@ def test_a_request_beyond_the_bounds_is_refused(kind: ProbeKind, change: dict[st
     assert part in refused.value.sentence
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [replace(probe_request(), transport=ProbeTransport.TCP), stacks_request()],
+    ids=["cbr over TCP", "stacks"],
+)
+def test_tcp_is_not_probed_from_a_relay(request_: ProbeRequest) -> None:
+    check_request(request_)
+    check_request(replace(probe_request(), relay="omaha"))
+    with pytest.raises(BadInput) as refused:
+        check_request(replace(request_, relay="omaha"))
+    assert refused.value.sentence == (
+        "TCP is not probed from a relay, and the relay omaha was given; leave out the relay (--from), or ask for a "
+        "probe over UDP"
+    )
+
+
 def test_each_stack_runs_alone_and_in_pairs_and_all_again_against_reverse_traffic() -> None:
     trials = stack_trials(["cubic", "bbr"], seconds=2.5, reverse_traffic=True)
     flows = [("cubic",), ("bbr",), ("cubic", "cubic"), ("cubic", "bbr"), ("bbr", "bbr")]

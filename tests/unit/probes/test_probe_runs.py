@@ -349,3 +349,15 @@ async def _until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not true():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+async def test_an_unknown_error_at_one_stop_is_counted_and_the_probe_ends_nevertheless(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probe = await stage.started()
+    monkeypatch.setattr(stage.node, "stop_probe", _planted)
+    stage.lacks("isu.edu", 3)
+    await stage.work()
+    assert {fault.handler for fault in FAULTS.all()} == {"probes.stop"}
+    await stage.work(seconds=3)
+    assert stage.kept(probe).state is ProbeState.STOPPED

@@ -29,6 +29,7 @@ SECOND: dict[str, Any] = {
     "sent": 100,
     "received": 97,
     "lost": 3,
+    "receiver_dropped": 2,
     "reordered": 2,
     "duplicated": 1,
     "bytes": 120_000,
@@ -43,6 +44,7 @@ STEP: dict[str, Any] = {
     "sent": 100,
     "received": 97,
     "lost": 3,
+    "receiver_dropped": 2,
     "reordered": 2,
     "duplicated": 1,
     "elapsed_us": 1_000_000,
@@ -110,6 +112,7 @@ def test_a_probe_is_told_as_the_interface_says() -> None:
         "direction": "out",
         "packet_bytes": 1_200,
         "seconds": False,
+        "relay": None,
         "transport": "udp",
         "congestion": None,
     }
@@ -134,11 +137,11 @@ def test_a_comparison_of_stacks_has_trials_and_a_limit_instead_of_steps() -> Non
 def test_reports_of_the_node_are_read_whole() -> None:
     spread = DelaySpread(-20, 10, 30, 40)
     assert probe_second_reported(SECOND) == ProbeSecondReported(
-        "p3-1", ProbeSecond(7, 100, 97, 3, 2, 1, 120_000, spread, 1.5, 900)
+        "p3-1", ProbeSecond(7, 100, 97, 3, 2, 1, 120_000, spread, 1.5, 900, 2)
     )
     without = SECOND | {"delay_us": None, "jitter_us": None, "delay_bound_us": None}
     assert probe_second_reported(without).second.delay_us is None
-    step = StepResult(100_000_000, 99e6, 98e6, 100, 97, 3, 2, 1, 1_000_000)
+    step = StepResult(100_000_000, 99e6, 98e6, 100, 97, 3, 2, 1, 1_000_000, receiver_dropped=2)
     result = ProbeResult((step,), 120, 98e6, None, 1, (Excess(5, 1, 40_000, None),), delay_bound_us=700)
     assert probe_over(ENDED) == ProbeOver("p3-1", "done", None, result)
 

@@ -31,6 +31,7 @@ def probe_job(probe: Probe) -> Line:
         "direction": request.direction.value,
         "packet_bytes": request.packet_bytes,
         "seconds": request.kind in (ProbeKind.CBR, ProbeKind.SOAK),
+        "relay": request.relay,
     }
     if request.kind is ProbeKind.STACKS:
         return job | {"rate_bps": request.highest_bps, "trials": [_trial_job(trial) for trial in request.trials]}
@@ -73,6 +74,7 @@ def _second(line: Line) -> ProbeSecond:
         delay_us=maybe(line["delay_us"], _spread),
         jitter_us=maybe(line["jitter_us"], _jitter),
         delay_bound_us=maybe(line["delay_bound_us"], count),
+        receiver_dropped=count(line["receiver_dropped"]),
     )
 
 
@@ -89,6 +91,7 @@ def _step(line: Any) -> StepResult:
         elapsed_us=count(line["elapsed_us"]),
         delay_us=maybe(line["delay_us"], _spread),
         jitter_us=maybe(line["jitter_us"], _jitter),
+        receiver_dropped=count(line["receiver_dropped"]),
     )
 
 

@@ -16,6 +16,7 @@ from downburst_app.cli.probes.options import (
     PacketBytes,
     Patience,
     Rate,
+    Relay,
     Site,
     Transport,
     Way,
@@ -30,6 +31,7 @@ def knee(  # noqa: PLR0913
     steps: Annotated[int, typer.Option(min=2, max=64, help="Rates from a tenth of the highest one on.")] = 10,
     step_s: Annotated[float, real_number("--seconds", least=0.1, most=60, help="Seconds of each rate.")] = 1.0,
     direction: Way = Direction.OUT,
+    relay: Relay = None,
     packet_bytes: PacketBytes = 1_200,
     patience_s: Patience = 60.0,
     no_wait: NoWait = False,
@@ -41,6 +43,8 @@ def knee(  # noqa: PLR0913
     Example: downburst probe knee unl.edu
 
     Example: downburst probe knee unl.edu --highest 1G --steps 20 --seconds 2 --direction in
+
+    Example: downburst probe knee unl.edu --from omaha-relay
     """
     wanted = request(
         site,
@@ -51,6 +55,7 @@ def knee(  # noqa: PLR0913
         seconds=step_s,
         steps=steps,
         packet_bytes=packet_bytes,
+        relay=relay,
     )
     run(HubClient(hub), wanted, wait=not no_wait, as_json=as_json)
 
@@ -63,6 +68,7 @@ def cbr(  # noqa: PLR0913
     transport: Transport = ProbeTransport.UDP,
     congestion: Congestion = None,
     direction: Way = Direction.OUT,
+    relay: Relay = None,
     packet_bytes: PacketBytes = 1_200,
     patience_s: Patience = 60.0,
     no_wait: NoWait = False,
@@ -83,6 +89,7 @@ def cbr(  # noqa: PLR0913
         rate=rate,
         seconds=seconds,
         packet_bytes=packet_bytes,
+        relay=relay,
         transport=transport,
         congestion=congestion,
     )
@@ -97,6 +104,7 @@ def soak(  # noqa: PLR0913
     transport: Transport = ProbeTransport.UDP,
     congestion: Congestion = None,
     direction: Way = Direction.OUT,
+    relay: Relay = None,
     packet_bytes: PacketBytes = 1_200,
     patience_s: Patience = 60.0,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
@@ -115,6 +123,7 @@ def soak(  # noqa: PLR0913
         rate=rate,
         seconds=hours * 3_600,
         packet_bytes=packet_bytes,
+        relay=relay,
         transport=transport,
         congestion=congestion,
     )

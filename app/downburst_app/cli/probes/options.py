@@ -14,6 +14,9 @@ Site = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu
 Number = Annotated[int, typer.Argument(help="Number of the probe, as listed.", min=1)]
 Rate = Annotated[str, typer.Option("--rate", help="The rate, such as 100M, in bits per second of Ethernet frames.")]
 Way = Annotated[Direction, typer.Option("--direction", help="out: from the hub to the site; in: from the site.")]
+Relay = Annotated[
+    str | None, typer.Option("--from", help="The relay of the site's session as the near end; else hub or sender.")
+]
 PacketBytes = Annotated[
     int, typer.Option("--packet", min=64, max=1_472, help="Bytes in a datagram, or in a record of a TCP stream.")
 ]

@@ -10,7 +10,7 @@ from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import rate_text
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
-from downburst_app.cli.probes.options import Congestion, Site, Transport, Way, request
+from downburst_app.cli.probes.options import Congestion, Relay, Site, Transport, Way, request
 
 app = typer.Typer(help="Repeat probes.", no_args_is_help=True)
 
@@ -27,6 +27,7 @@ def add(  # noqa: PLR0913
     transport: Transport = ProbeTransport.UDP,
     congestion: Congestion = None,
     direction: Way = Direction.OUT,
+    relay: Relay = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -36,7 +37,7 @@ def add(  # noqa: PLR0913
     """
     first, end = _hours(window)
     wanted = request(
-        site, kind, direction, rate=rate, seconds=seconds, transport=transport, congestion=congestion
+        site, kind, direction, rate=rate, seconds=seconds, transport=transport, congestion=congestion, relay=relay
     ) | {"every_h": every_h, "first_hour": first, "end_hour": end}
     made = HubClient(hub).ask("POST", "v1", "probe-schedules", json=wanted)
     show(made) if as_json else print(

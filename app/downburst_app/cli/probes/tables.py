@@ -43,6 +43,10 @@ def _steps_table(steps: list[dict[str, Any]]) -> None:
         for step in steps
     ]
     table("Rates", columns, rows, empty="it measured nothing")
+    for step in steps:
+        if dropped := step["receiver_dropped"]:
+            rate = rate_text(step["rate_bps"])
+            print(f"at {rate} the receiver's host dropped {dropped} packets; they are no loss of the path")
 
 
 def _hours_table(client: HubClient, probe: dict[str, Any]) -> None:

@@ -8,6 +8,8 @@ from downburst.foundation.rates import rate_text
 def headline(probe: dict[str, Any]) -> str:
     """The outcome in one line."""
     way = "to the site" if probe["direction"] == "out" else "from the site"
+    if probe["relay"] is not None:
+        way = f"{way}, {'from' if probe['direction'] == 'out' else 'to'} relay {probe['relay']}"
     over = " over TCP" if probe["transport"] == "tcp" and probe["kind"] != "stacks" else ""
     words = f"{probe['kind']}{over} {way}, {probe['state']}"
     figures = _figures(probe)
@@ -27,6 +29,8 @@ def _figures(probe: dict[str, Any]) -> str:
         return _knee(result["knee_bps"], result["knee_reason"])
     step = result["steps"][0]
     words = f"{rate_text(step['received_bps'])} of {rate_text(step['rate_bps'])} arrived, {step['loss']:.3%} lost"
+    dropped = sum(one["receiver_dropped"] for one in result["steps"])
+    words += f", {dropped} packets dropped by the receiver's host" if dropped else ""
     return words if result["variation"] is None else f"{words}, variation {result['variation']:.2%}"
 
 

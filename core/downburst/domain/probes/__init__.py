@@ -68,7 +68,7 @@ class ProbeRequest:
     site: str
     kind: ProbeKind
     direction: Direction
-    """Out: from the hub to the site."""
+    """Out: from the hub, or the relay, to the site."""
     steps: tuple[ProbeStep, ...]
     """Of `stacks` one: the limit of the rate, and the duration of all trials."""
     packet_bytes: int = 1_200
@@ -81,6 +81,18 @@ class ProbeRequest:
     """The congestion control of a TCP stream; None: the default of the sender's kernel."""
     trials: tuple[Trial, ...] = ()
     """Of `stacks` alone."""
+    relay: str | None = None
+    """The relay of the site's session that takes the hub's part; None: the node that has the session."""
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The sites that take part; a relay is one."""
+        return (self.site,) if self.relay is None else (self.site, self.relay)
+
+    @property
+    def over_tcp(self) -> bool:
+        """True if its packets go by TCP."""
+        return self.transport is ProbeTransport.TCP or self.kind is ProbeKind.STACKS
 
     @property
     def highest_bps(self) -> int:

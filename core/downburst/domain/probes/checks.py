@@ -86,6 +86,11 @@ def check_schedule(schedule: ProbeSchedule) -> None:
 
 def _check_transport(request: ProbeRequest) -> None:
     is_tcp = request.transport is ProbeTransport.TCP
+    if request.relay is not None and request.over_tcp:
+        raise BadInput(
+            f"TCP is not probed from a relay, and the relay {request.relay} was given; leave out the relay (--from), "
+            "or ask for a probe over UDP"
+        )
     if request.kind is ProbeKind.KNEE and is_tcp:
         raise BadInput("a sweep has no TCP, which adapts its rate to the path; leave out the transport")
     if request.congestion is not None:

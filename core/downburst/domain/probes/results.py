@@ -37,10 +37,12 @@ class StepResult:
     """None: the offset of the clocks is not known."""
     jitter_us: float | None = None
     """RFC 3550, section 6.4.1."""
+    receiver_dropped: int = 0
+    """Packets that the receiver's own host had no room for; the path has not lost them."""
 
     @property
     def loss(self) -> float:
-        """The share of packets that did not arrive."""
+        """The share of packets that the path lost."""
         return self.lost / self.sent if self.sent else 0.0
 
 
@@ -108,8 +110,13 @@ class ProbeResult:
 
     @property
     def lost(self) -> int:
-        """Packets that did not arrive."""
+        """Packets that the path lost."""
         return sum(step.lost for step in self.steps)
+
+    @property
+    def receiver_dropped(self) -> int:
+        """Packets that the receiver's own host dropped."""
+        return sum(step.receiver_dropped for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,8 @@ class ProbeSecond:
     jitter_us: float | None = None
     delay_bound_us: int | None = None
     """The delays are this near the truth."""
+    receiver_dropped: int = 0
+    """Packets that the receiver's own host had no room for."""
 
 
 def variation(seconds: Iterable[ProbeSecond]) -> float | None:

@@ -18,6 +18,7 @@ def _request() -> list[Column[object]]:
         Column("transport", String(8), nullable=False),
         Column("congestion", String(16)),
         Column("trials", JSON, nullable=False),
+        Column("relay", Text),
     ]
 
 

@@ -43,6 +43,7 @@ absurd! {
     PathProbed { run, said }
     Figures {
         sent, received, lost, reordered, duplicated, bytes, elapsed_us, delay, jitter_us, losses, excess,
+        dropped_here,
     }
     Delays { min, median, p99, max }
     Excess { at_us, lost, excess_us, recovery_us, peak_bps, backlog_bytes, predicted_us }
@@ -84,8 +85,10 @@ impl Absurd for Control {
 impl Absurd for ProbeSaid {
     fn absurd(liar: &mut Liar<'_>) -> Self {
         let step = Absurd::absurd(liar);
-        match liar.dice.below(7) {
+        match liar.dice.below(9) {
             0 => Self::Ready { step: Absurd::absurd(liar), tcp: Absurd::absurd(liar) },
+            6 => Self::Listening { port: Absurd::absurd(liar) },
+            7 => Self::Heard { ipv6: Absurd::absurd(liar) },
             1 => Self::Refused(Absurd::absurd(liar)),
             2 => Self::Sent { step, sent: Absurd::absurd(liar) },
             3 => Self::Second { step, second: Absurd::absurd(liar), figures: Absurd::absurd(liar) },

@@ -12,7 +12,7 @@ pub struct Figures {
     /// Those that arrived, copies not counted.
     #[n(1)]
     pub received: u64,
-    /// Those that did not.
+    /// Those that did not, and that the receiver's own host did not drop.
     #[n(2)]
     pub lost: u64,
     /// Those that arrived after one with a higher number (RFC 4737).
@@ -39,12 +39,24 @@ pub struct Figures {
     /// The excess after the first losses; empty of a second.
     #[n(10)]
     pub excess: Vec<Excess>,
+    /// Those that reached the receiver's host and that its socket had no room for: the path has not lost them.
+    #[n(11)]
+    #[cbor(default)]
+    pub dropped_here: u64,
 }
 
 impl Figures {
     /// The rate of the frames that arrived, bits per second.
     pub fn bps(&self, frame_bytes: u64) -> u64 {
         rate_bps(self.received, self.elapsed_us, frame_bytes)
+    }
+
+    /// The figures of a step of which the sender says that it sent so many: a receiver can't have got more.
+    pub fn of_sent(self, sent: u64) -> Self {
+        let received = self.received.min(sent);
+        let missing = sent.saturating_sub(received);
+        let dropped_here = self.dropped_here.min(missing);
+        Self { sent, received, lost: missing.saturating_sub(dropped_here), dropped_here, ..self }
     }
 }
 
@@ -58,6 +70,18 @@ pub fn rate_bps(packets: u64, elapsed_us: u64, frame_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_was_lost_or_dropped_here() {
+        let counts = |received, dropped_here| {
+            let figures = Figures { received, dropped_here, ..Figures::default() }.of_sent(10);
+            (figures.received, figures.dropped_here, figures.lost)
+        };
+        assert_eq!(counts(7, 0), (7, 0, 3));
+        assert_eq!(counts(7, 2), (7, 2, 1));
+        assert_eq!(counts(7, 9), (7, 3, 0), "a socket drops packets of others too");
+        assert_eq!(counts(12, u64::MAX), (10, 0, 0));
+    }
 
     #[test]
     fn the_first_frame_begins_the_time() {

@@ -24,6 +24,10 @@ pub struct Receiver {
     second_from: u64,
     /// Late packets of an earlier second, which has reported them as lost.
     returned: u64,
+    /// Packets that the receiving socket dropped since the step began.
+    dropped: u64,
+    /// Those of them that no second has reported.
+    unreported: u64,
 }
 
 /// The arrivals within some time.
@@ -58,6 +62,8 @@ impl Receiver {
             second: Tally::default(),
             second_from: 0,
             returned: 0,
+            dropped: 0,
+            unreported: 0,
         }
     }
 
@@ -65,6 +71,12 @@ impl Receiver {
     pub fn over_tcp(self, rate_bps: u64, round_trip: Micros) -> Self {
         let held = Some(Held::new(rate_bps, self.frame_bytes, round_trip));
         Self { held, ..self }
+    }
+
+    /// Takes the number of packets that the receiving socket has dropped since the step began.
+    pub fn dropped(&mut self, total: u64) {
+        self.unreported = self.unreported.saturating_add(total.saturating_sub(self.dropped));
+        self.dropped = self.dropped.max(total);
     }
 
     /// Takes a packet of the step.
@@ -112,15 +124,18 @@ impl Receiver {
         let lost = missing.saturating_sub(self.returned);
         let more = second.received.saturating_sub(sent);
         self.returned = self.returned.saturating_sub(missing.saturating_sub(lost)).saturating_add(more);
-        second.figures(self.frame_bytes, sent, lost, self.jitter)
+        let dropped_here = self.unreported.min(lost);
+        self.unreported = self.unreported.saturating_sub(dropped_here);
+        let figures = second.figures(self.frame_bytes, sent, lost.saturating_sub(dropped_here), self.jitter);
+        Figures { dropped_here, ..figures }
     }
 
     /// The figures of the whole step, of which the sender says that it sent so many packets.
     pub fn finish(self, sent: u64) -> Figures {
         let sent = sent.max(self.whole.received);
-        let lost = sent.saturating_sub(self.whole.received);
-        let losses = if lost == 0 { 0 } else { self.numbers.runs_of_lost(sent) };
-        let figures = self.whole.figures(self.frame_bytes, sent, lost, self.jitter);
+        let figures = self.whole.figures(self.frame_bytes, sent, 0, self.jitter);
+        let figures = Figures { dropped_here: self.dropped, ..figures }.of_sent(sent);
+        let losses = if figures.lost == 0 { 0 } else { self.numbers.runs_of_lost(sent) };
         match &self.held {
             Some(held) => Figures { losses: held.runs(), excess: held.all(), ..figures },
             None => Figures { losses, excess: self.excesses.all(), ..figures },
@@ -167,6 +182,7 @@ impl Tally {
             jitter_us: jitter.sixteenths.map(|sixteenths| sixteenths / 16),
             losses: 0,
             excess: Vec::new(),
+            dropped_here: 0,
         }
     }
 }
@@ -234,6 +250,24 @@ mod tests {
         assert_eq!(seconds, [(5, 3, 2, 0), (0, 1, 0, 1), (4, 1, 2, 0)]);
         let whole = receiver.finish(9);
         assert_eq!((whole.sent, whole.received, whole.lost), (9, 5, 4));
+    }
+
+    #[test]
+    fn packets_that_the_socket_dropped_are_not_lost_on_the_path() {
+        let mut receiver = after([(0, 10), (4, 10)]);
+        receiver.dropped(2);
+        let first = receiver.second();
+        took(&mut receiver, 5, 10);
+        receiver.dropped(7);
+        let second = receiver.second();
+        took(&mut receiver, 9, 10);
+        let third = receiver.second();
+        let seconds = [first, second, third].map(|it| (it.sent, it.received, it.lost, it.dropped_here));
+        assert_eq!(seconds, [(5, 2, 1, 2), (1, 1, 0, 0), (4, 1, 0, 3)]);
+        let whole = receiver.clone().finish(20);
+        assert_eq!((whole.received, whole.lost, whole.dropped_here), (4, 9, 7));
+        let all_here = receiver.finish(11);
+        assert_eq!((all_here.lost, all_here.dropped_here, all_here.losses), (0, 7, 0));
     }
 
     #[test]

@@ -12,8 +12,8 @@ pub struct Sweep {
     good: Option<Ran>,
     /// The lowest that lost, above the highest good one.
     bad: Option<Ran>,
-    /// The lowest that its sender did not send at the asked rate.
-    short: Option<Ran>,
+    /// The lowest that a host did not send or take in at the asked rate.
+    short: Option<Short>,
     refinements: u32,
 }
 
@@ -42,6 +42,15 @@ struct Ran {
     step: Step,
     sent_bps: u64,
     received_bps: u64,
+}
+
+/// A step that says nothing of the path, as one of its hosts was too slow.
+#[derive(Clone, Copy, Debug)]
+enum Short {
+    /// The sender did not reach the rate.
+    Sent(Ran),
+    /// The receiver's socket dropped packets.
+    Dropped(Ran, u64),
 }
 
 impl Sweep {
@@ -88,9 +97,9 @@ impl Sweep {
             // Higher rates would only harm other traffic of the path, and the session's own.
             self.ascends &= !lost_more_than(figures, MUCH_LOSS_PER_MILLE);
         } else if ran.sent_bps.saturating_mul(100) < step.rate_bps.saturating_mul(SENT_PERCENT) {
-            self.short = Some(self.short.filter(|short| short.step.rate_bps <= step.rate_bps).unwrap_or(ran));
-            // A host that was busy for a moment may reach the rate of a refining step at the next attempt.
-            self.ascends = false;
+            self.took_short(Short::Sent(ran));
+        } else if dropped_more_than(figures, LOSS_PER_MILLE) {
+            self.took_short(Short::Dropped(ran, figures.dropped_here));
         } else {
             self.took_good(ran);
         }
@@ -108,8 +117,9 @@ impl Sweep {
                 good.received_bps, bad.step.rate_bps
             )),
             (None, Some(short)) => Some(format!(
-                "the sender reached {} of the {} b/s of a step; the path carries at least {} b/s",
-                short.sent_bps, short.step.rate_bps, good.received_bps
+                "{}; the path carries at least {} b/s",
+                short.sentence("a step"),
+                good.received_bps
             )),
             (None, None) => Some(format!(
                 "no step lost packets; the path carries at least {} b/s: ask for higher rates to find its knee",
@@ -127,6 +137,13 @@ impl Sweep {
         self.bad = self.bad.filter(|bad| bad.step.rate_bps > ran.step.rate_bps);
     }
 
+    fn took_short(&mut self, short: Short) {
+        let is_lower = |known: Short| known.rate_bps() <= short.rate_bps();
+        self.short = Some(self.short.filter(|known| is_lower(*known)).unwrap_or(short));
+        // A host that was busy for a moment may reach the rate of a refining step at the next attempt.
+        self.ascends = false;
+    }
+
     fn took_bad(&mut self, ran: Ran) {
         let is_above = self.good.is_none_or(|good| ran.step.rate_bps > good.step.rate_bps);
         if is_above && self.bad.is_none_or(|bad| ran.step.rate_bps < bad.step.rate_bps) {
@@ -141,13 +158,32 @@ impl Sweep {
                 bad.step.rate_bps
             ),
             (None, Some(short)) => format!(
-                "the sender reached {} of the {} b/s of the lowest step; ask for lower rates, or probe when its host \
-                 has less to do",
-                short.sent_bps, short.step.rate_bps
+                "{}; ask for lower rates, or probe when its host has less to do",
+                short.sentence("the lowest step")
             ),
             (None, None) => "no step was run to its end".to_owned(),
         };
         Knee { bps: None, reason: Some(reason) }
+    }
+}
+
+impl Short {
+    fn rate_bps(self) -> u64 {
+        match self {
+            Self::Sent(ran) | Self::Dropped(ran, _) => ran.step.rate_bps,
+        }
+    }
+
+    fn sentence(self, step: &str) -> String {
+        match self {
+            Self::Sent(ran) => {
+                format!("the sender reached {} of the {} b/s of {step}", ran.sent_bps, ran.step.rate_bps)
+            }
+            Self::Dropped(ran, dropped) => format!(
+                "the receiver's host dropped {dropped} packets of {step} of {} b/s",
+                ran.step.rate_bps
+            ),
+        }
     }
 }
 
@@ -165,6 +201,12 @@ impl Ran {
 
 fn lost_more_than(figures: &Figures, per_mille: u64) -> bool {
     figures.lost.saturating_mul(1_000) > figures.sent.saturating_mul(per_mille) || figures.received == 0
+}
+
+/// True if the receiver's host did not take in more than the path may lose.
+fn dropped_more_than(figures: &Figures, per_mille: u64) -> bool {
+    let missing = figures.lost.saturating_add(figures.dropped_here);
+    figures.dropped_here > 0 && missing.saturating_mul(1_000) > figures.sent.saturating_mul(per_mille)
 }
 
 /// Six halve a doubling to 2 %; the others repeat steps that were not sent at their rate.
@@ -224,6 +266,29 @@ mod tests {
             assert!(bps <= path_bps && bps * 100 >= path_bps * 95, "{path} Mb/s: {bps} after {rates:?}");
             assert_eq!(knee.reason, None, "{path} Mb/s");
         }
+    }
+
+    #[test]
+    fn a_step_of_which_the_receiver_dropped_packets_is_neither_good_nor_bad() {
+        let deaf = |step: Step, from_bps: u64| {
+            let mut result = result(step, u64::MAX, u64::MAX);
+            if step.rate_bps >= from_bps {
+                (result.figures.received, result.figures.dropped_here) = (result.figures.sent - 90, 90);
+            }
+            result
+        };
+        let (rates, knee) = swept(&[10, 20, 40], |step| deaf(step, 20 * MEGABIT));
+        assert_eq!(rates, [10, 20].map(|rate| rate * MEGABIT));
+        assert_eq!(knee.bps, Some(10 * MEGABIT));
+        let reason = knee.reason.unwrap();
+        assert!(reason.contains("host dropped 90 packets of a step of 20000000 b/s"), "{reason}");
+        let (_, none) = swept(&[10, 20], |step| deaf(step, 0));
+        assert!(none.bps.is_none() && none.reason.unwrap().contains("dropped 90 packets of the lowest step"));
+        let (_, few) = swept(&[10], |step| {
+            let figures = Figures { dropped_here: 1, ..result(step, u64::MAX, u64::MAX).figures };
+            StepResult { figures, ..result(step, u64::MAX, u64::MAX) }
+        });
+        assert_eq!(few.bps, Some(10 * MEGABIT));
     }
 
     #[test]

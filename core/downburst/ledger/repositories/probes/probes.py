@@ -83,9 +83,11 @@ class Probes:
     def last_knees(self, since: datetime) -> list[Probe]:
         """Of each site and direction the newest conclusive sweep that ended at `since` or later, by site.
 
-        A newer one without a limit of the path hides none.
+        A newer one without a limit of the path hides none. Sweeps from a relay are left out: they measured a part of
+        the path.
         """
-        done = probes.c.kind == ProbeKind.KNEE.value, probes.c.state == ProbeState.DONE.value, probes.c.conclusive
+        kind, whole = probes.c.kind == ProbeKind.KNEE.value, probes.c.relay.is_(None)
+        done = kind, whole, probes.c.state == ProbeState.DONE.value, probes.c.conclusive
         newest = (
             select(func.max(probes.c.id))
             .where(*done, probes.c.ended_at >= since)

@@ -35,6 +35,7 @@ def request_row(request: ProbeRequest) -> dict[str, Any]:
         "transport": request.transport.value,
         "congestion": request.congestion,
         "trials": [[list(trial.flows), list(trial.reverse), trial.duration_ms] for trial in request.trials],
+        "relay": request.relay,
     }
 
 
@@ -87,6 +88,7 @@ def request_of(row: Row[Any]) -> ProbeRequest:
         ProbeTransport(row.transport),
         row.congestion,
         tuple(Trial(tuple(flows), tuple(reverse), duration_ms) for flows, reverse, duration_ms in row.trials),
+        relay=row.relay,
     )
 
 

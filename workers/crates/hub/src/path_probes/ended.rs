@@ -59,8 +59,10 @@ pub struct StepLine {
     pub sent: u64,
     /// Those that arrived.
     pub received: u64,
-    /// Those that did not.
+    /// Those that the path lost.
     pub lost: u64,
+    /// Those that the receiver's own host dropped.
+    pub receiver_dropped: u64,
     /// Those that arrived after a later one.
     pub reordered: u64,
     /// Further arrivals of a packet.
@@ -120,6 +122,7 @@ impl Conclusion<'_> {
             sent: figures.sent,
             received: figures.received,
             lost: figures.lost,
+            receiver_dropped: figures.dropped_here,
             reordered: figures.reordered,
             duplicated: figures.duplicated,
             elapsed_us: figures.elapsed_us,
@@ -137,6 +140,7 @@ pub fn second_line(probe: &str, second: u64, figures: &Figures, clock: ClockOf) 
         sent: figures.sent,
         received: figures.received,
         lost: figures.lost,
+        receiver_dropped: figures.dropped_here,
         reordered: figures.reordered,
         duplicated: figures.duplicated,
         bytes: figures.bytes,
@@ -185,6 +189,7 @@ mod tests {
             congestion: None,
             rate_bps: 9,
             trials: Vec::new(),
+            relay: None,
         }
     }
 

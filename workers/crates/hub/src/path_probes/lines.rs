@@ -39,6 +39,9 @@ pub struct PathProbeLine {
     /// Whether each second is reported.
     #[serde(default)]
     pub seconds: bool,
+    /// The relay that takes the part of this node, where the site's session comes by it.
+    #[serde(default)]
+    pub relay: Option<SiteName>,
 }
 
 /// The kind of a probe.
@@ -82,6 +85,9 @@ impl PathProbeLine {
     /// A name, a size or a step is out of its bounds.
     pub fn check(&self) -> Result<(), String> {
         self.check_name()?;
+        if self.relay.is_some() && self.tcp().is_some() {
+            return Err("a probe from a relay is by UDP; leave out `relay` or the transport".to_owned());
+        }
         if self.kind == PathProbeKind::Stacks {
             check_rate("`rate_bps`", self.rate_bps)?;
             return check_trials(&self.trials);
@@ -178,8 +184,10 @@ pub struct ProbeSecondLine {
     pub sent: u64,
     /// Those that arrived.
     pub received: u64,
-    /// Those that did not.
+    /// Those that the path lost.
     pub lost: u64,
+    /// Those that the receiver's own host dropped.
+    pub receiver_dropped: u64,
     /// Those that arrived after a later one.
     pub reordered: u64,
     /// Further arrivals of a packet.

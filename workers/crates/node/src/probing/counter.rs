@@ -12,7 +12,16 @@ use crate::clock::Clock;
 pub(crate) struct Counter {
     clock: Clock,
     rest: Rest,
-    counted: Arc<Mutex<Option<(u16, Receiver)>>>,
+    /// The packets that the receiving socket had no room for, since it was opened.
+    drops: Arc<dyn Fn() -> u64 + Send + Sync>,
+    counted: Arc<Mutex<Option<Counted>>>,
+}
+
+pub(super) struct Counted {
+    step: u16,
+    receiver: Receiver,
+    /// The socket's drops before the step.
+    dropped_before: u64,
 }
 
 /// The time for which more may arrive behind the last packet.
@@ -25,15 +34,21 @@ pub(super) struct Rest {
 
 impl Counter {
     pub(super) fn new(clock: Clock, rest: Rest) -> Self {
-        Self { clock, rest, counted: Arc::default() }
+        Self { clock, rest, drops: Arc::new(|| 0), counted: Arc::default() }
     }
 
-    pub(super) fn begin(&self, number: u16, receiver: Receiver) {
-        *self.counted() = Some((number, receiver));
+    /// Counts beside the arrivals how many packets the socket dropped, by its own count since it was opened.
+    pub(super) fn with_drops(self, drops: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { drops: Arc::new(drops), ..self }
+    }
+
+    pub(super) fn begin(&self, step: u16, receiver: Receiver) {
+        let dropped_before = (self.drops)();
+        *self.counted() = Some(Counted { step, receiver, dropped_before });
     }
 
     pub(super) fn took(&self, now: Now, packet: &Packet) {
-        if let Some((step, receiver)) = self.counted().as_mut()
+        if let Some(Counted { step, receiver, .. }) = self.counted().as_mut()
             && *step == packet.step
         {
             receiver.took(now, packet);
@@ -42,14 +57,16 @@ impl Counter {
 
     /// The arrivals of the last second of the step.
     pub(crate) fn second(&self) -> Figures {
+        let dropped = (self.drops)();
         let mut counted = self.counted();
-        counted.as_mut().map(|(_, receiver)| receiver.second()).unwrap_or_default()
+        counted.as_mut().map(|counted| counted.with_drops(dropped).second()).unwrap_or_default()
     }
 
     /// The packets that arrived, and the last arrival.
     pub(crate) fn arrived(&self) -> (u64, Option<Micros>) {
         let counted = self.counted();
-        counted.as_ref().map_or((0, None), |(_, receiver)| (receiver.received(), receiver.last_arrival()))
+        let receiver = counted.as_ref().map(|counted| &counted.receiver);
+        receiver.map_or((0, None), |receiver| (receiver.received(), receiver.last_arrival()))
     }
 
     /// Waits until no more arrives of a step of `sent` packets.
@@ -69,12 +86,21 @@ impl Counter {
 
     /// The arrivals of the step, of which the sender sent so many; it is counted no longer.
     pub(crate) fn finish(&self, sent: u64) -> Figures {
-        let counted = self.counted().take();
-        counted.map(|(_, receiver)| receiver.finish(sent)).unwrap_or_default()
+        let dropped = (self.drops)();
+        let Some(mut counted) = self.counted().take() else { return Figures::default() };
+        counted.with_drops(dropped);
+        counted.receiver.finish(sent)
     }
 
-    fn counted(&self) -> MutexGuard<'_, Option<(u16, Receiver)>> {
+    pub(super) fn counted(&self) -> MutexGuard<'_, Option<Counted>> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counted {
+    fn with_drops(&mut self, dropped: u64) -> &mut Receiver {
+        self.receiver.dropped(dropped.saturating_sub(self.dropped_before));
+        &mut self.receiver
     }
 }
 

@@ -1,6 +1,7 @@
 //! The packets of a probe of a path, at either end: one thread receives and counts, one sends a step.
 //!
 //! By UDP ([`Port`]), or over TCP: records of a constant rate ([`Stream`]) and greedy flows ([`Flows`]).
+mod arrivals;
 mod counter;
 mod port;
 mod sending;
@@ -8,7 +9,7 @@ mod tcp;
 mod way;
 
 pub(crate) use counter::Counter;
-pub(crate) use port::Port;
+pub(crate) use port::{MaySayHello, Port};
 pub(crate) use sending::Sending;
 pub(crate) use tcp::{Far, Flows, Gathering, Stream, check_control, open_flows};
 pub(crate) use way::Way;

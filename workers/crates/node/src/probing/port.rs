@@ -1,14 +1,15 @@
 //! The socket of a probe, and the thread that reads it.
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use downburst_model::Micros;
 use downburst_probe::{Due, Key, Packet, PacketKind, Receiver, Schedule, Sent, Step, frame_bytes};
 use tokio::sync::watch;
 
+use super::arrivals::{self, Arrivals};
 use super::counter::Rest;
 use super::{Counter, PATIENCE, Sending, is_quiet};
 use crate::clock::Clock;
@@ -17,23 +18,26 @@ use crate::udp::{connected, probe_socket};
 /// One end of a probe; its thread ends when this is dropped.
 pub(crate) struct Port {
     shared: Arc<Shared>,
-    frame_bytes: u64,
     packet_bytes: u16,
     heard: watch::Receiver<bool>,
 }
 
 struct Shared {
     socket: UdpSocket,
+    frame_bytes: AtomicU64,
     key: Key,
     clock: Clock,
     is_over: AtomicBool,
     counter: Counter,
 }
 
+/// Whether a host may be the other end.
+pub(crate) type MaySayHello = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
+
 /// The other end.
 enum Far {
-    /// A site that has yet to say hello, from the address of its session: packets go nowhere else.
-    Site(IpAddr),
+    /// A site that has yet to say hello, from an address that it may have: packets go nowhere else.
+    Site(MaySayHello),
     /// The hub's node, which hears hellos.
     Node,
 }
@@ -47,7 +51,20 @@ impl Port {
         packet_bytes: u16,
         clock: Clock,
     ) -> io::Result<Self> {
-        Self::open(probe_socket(at)?, Far::Site(site), (key, packet_bytes), site.is_ipv6(), clock)
+        let is_its_own: MaySayHello = Arc::new(move |from| from == site);
+        Self::open(probe_socket(at)?, Far::Site(is_its_own), (key, packet_bytes), site.is_ipv6(), clock)
+    }
+
+    /// Opens a port of a relay for a site that may have several addresses.
+    pub(crate) fn listen_for(
+        may: MaySayHello,
+        key: Key,
+        packet_bytes: u16,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        let socket = probe_socket(Ipv6Addr::UNSPECIFIED.into());
+        let socket = socket.or_else(|_| probe_socket(Ipv4Addr::UNSPECIFIED.into()))?;
+        Self::open(socket, Far::Site(may), (key, packet_bytes), true, clock)
     }
 
     /// Opens a socket towards a port of the hub's node, to which alone its packets go.
@@ -66,13 +83,17 @@ impl Port {
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         socket.set_write_timeout(Some(PATIENCE))?;
-        let frame_bytes = frame_bytes(packet_bytes.into(), is_ipv6);
-        let counter = Counter::new(clock, REST);
-        let shared = Arc::new(Shared { socket, key, clock, is_over: AtomicBool::new(false), counter });
+        let frame_bytes = AtomicU64::new(frame_bytes(packet_bytes.into(), is_ipv6));
+        let counted = socket.try_clone()?;
+        let counter = Counter::new(clock, REST).with_drops(move || arrivals::dropped(&counted));
+        let is_over = AtomicBool::new(false);
+        let shared = Arc::new(Shared { socket, frame_bytes, key, clock, is_over, counter });
         let (hear, heard) = watch::channel(false);
         let reading = Arc::clone(&shared);
-        std::thread::Builder::new().name("probe".to_owned()).spawn(move || reading.read(&far, &hear))?;
-        Ok(Self { shared, frame_bytes, packet_bytes, heard })
+        std::thread::Builder::new()
+            .name("probe".to_owned())
+            .spawn(move || reading.read(&far, packet_bytes, &hear))?;
+        Ok(Self { shared, packet_bytes, heard })
     }
 
     /// The number of the port.
@@ -80,9 +101,14 @@ impl Port {
         self.shared.socket.local_addr().map(|address| address.port())
     }
 
-    /// The bytes of each frame on the wire.
+    /// The bytes of each frame on the wire; of a port for several addresses from the first hello on.
     pub(crate) fn frame_bytes(&self) -> u64 {
-        self.frame_bytes
+        self.shared.frame_bytes.load(Ordering::Relaxed)
+    }
+
+    /// True if the packets go by IPv6.
+    pub(crate) fn is_ipv6(&self) -> bool {
+        self.frame_bytes() == frame_bytes(self.packet_bytes.into(), true)
     }
 
     /// Waits for the site's first hello.
@@ -93,8 +119,9 @@ impl Port {
 
     /// Counts this step from now on.
     pub(crate) fn count(&self, number: u16, step: Step) {
-        let most_packets = step.packets(self.frame_bytes).saturating_add(2);
-        self.shared.counter.begin(number, Receiver::new(self.frame_bytes, most_packets));
+        let frame_bytes = self.frame_bytes();
+        let most_packets = step.packets(frame_bytes).saturating_add(2);
+        self.shared.counter.begin(number, Receiver::new(frame_bytes, most_packets));
     }
 
     /// The count of the step.
@@ -105,7 +132,7 @@ impl Port {
     /// Sends a step from a thread of its own.
     pub(crate) fn send(&self, number: u16, step: Step) -> io::Result<Sending> {
         let (shared, packet_bytes) = (Arc::clone(&self.shared), self.packet_bytes);
-        let frame_bytes = self.frame_bytes;
+        let frame_bytes = self.frame_bytes();
         Sending::start(move |holds| {
             let schedule = Schedule::begin(shared.clock.monotonic(), step, frame_bytes);
             shared.send(schedule, number, packet_bytes, holds)
@@ -124,18 +151,27 @@ impl Shared {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    fn read(&self, far: &Far, hear: &watch::Sender<bool>) {
+    fn read(&self, far: &Far, packet_bytes: u16, hear: &watch::Sender<bool>) {
         let mut datagram = [0; LARGEST_BYTES];
+        let mut arrivals = Arrivals::of(&self.socket, self.clock);
         let mut hello_due = Micros(0);
         while !self.is_over() {
             if matches!(far, Far::Node) && self.clock.monotonic() >= hello_due {
                 hello_due = self.clock.monotonic().plus(HELLO_INTERVAL);
                 self.say_hello();
             }
-            match self.socket.recv_from(&mut datagram) {
-                Ok((length, from)) => {
+            match arrivals.next(&mut datagram) {
+                Ok((length, from, at)) => {
                     let packet = Packet::read(&self.key, datagram.get(..length).unwrap_or_default());
-                    packet.into_iter().for_each(|packet| self.take(packet, from, far, hear));
+                    match (packet, far) {
+                        (Some(packet), _) if packet.kind == PacketKind::Load => {
+                            self.counter.took(at, &packet);
+                        }
+                        (Some(_), Far::Site(may)) if !*hear.borrow() => {
+                            self.hear(from, may, packet_bytes, hear);
+                        }
+                        _ => {}
+                    }
                 }
                 Err(error) if is_quiet(&error) => {}
                 // A host that refuses datagrams answers each with an error: the path loses them.
@@ -144,13 +180,13 @@ impl Shared {
         }
     }
 
-    fn take(&self, packet: Packet, from: SocketAddr, far: &Far, hear: &watch::Sender<bool>) {
-        match (packet.kind, far) {
-            (PacketKind::Hello, Far::Site(site)) if !*hear.borrow() && from.ip().to_canonical() == *site => {
-                hear.send_replace(self.socket.connect(from).is_ok());
-            }
-            (PacketKind::Hello, _) => {}
-            (PacketKind::Load, _) => self.counter.took(self.clock.now(), &packet),
+    /// Sends only to the host of the first hello from now on.
+    fn hear(&self, from: SocketAddr, may: &MaySayHello, packet_bytes: u16, hear: &watch::Sender<bool>) {
+        let address = from.ip().to_canonical();
+        if may(address) && self.socket.connect(from).is_ok() {
+            let frame_bytes = frame_bytes(packet_bytes.into(), address.is_ipv6());
+            self.frame_bytes.store(frame_bytes, Ordering::Relaxed);
+            hear.send_replace(true);
         }
     }
 
@@ -241,6 +277,39 @@ mod tests {
             assert_eq!((figures.received, figures.lost), (figures.sent, 0));
             assert_eq!(to.counter().arrived(), (0, None), "it is counted no longer");
         }
+    }
+
+    #[tokio::test]
+    async fn a_port_for_several_hosts_hears_those_that_it_knows() {
+        let clock = Clock::start(0);
+        let heard = async |known: [u8; 4]| {
+            let may: MaySayHello = Arc::new(move |from| from == IpAddr::from(known));
+            let relay = Port::listen_for(may, KEY, 200, clock).unwrap();
+            let at = SocketAddr::new(IpAddr::from([127, 0, 0, 1]), relay.number().unwrap());
+            let _site = Port::towards(at, KEY, 200, clock).unwrap();
+            let heard = tokio::time::timeout(Duration::from_millis(700), relay.hears()).await.is_ok();
+            (heard, relay.is_ipv6())
+        };
+        assert_eq!(heard([127, 0, 0, 1]).await, (true, false));
+        assert_eq!(heard([127, 0, 0, 2]).await, (false, true));
+    }
+
+    #[tokio::test]
+    #[expect(clippy::await_holding_lock, reason = "the reader is to stand still")]
+    async fn packets_that_the_socket_drops_are_counted_apart() {
+        let (node, site) = pair(KEY);
+        node.hears().await;
+        let step = Step { rate_bps: 2_000_000_000, duration: Micros::from_millis(300) };
+        // A reader that stands still: the socket's buffer overflows.
+        site.count(4, step);
+        let held = site.counter().counted();
+        let sent = node.send(4, step).unwrap().ended().await;
+        drop(held);
+        site.counter().settle(sent.packets).await;
+        let figures = site.counter().finish(sent.packets);
+        assert!(figures.dropped_here > 0, "{figures:?}");
+        assert_eq!(figures.received + figures.dropped_here, sent.packets, "{figures:?}");
+        assert_eq!((figures.lost, figures.losses), (0, 0));
     }
 
     #[tokio::test]

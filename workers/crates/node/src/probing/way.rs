@@ -36,6 +36,14 @@ impl Way {
         }
     }
 
+    /// True if the packets go by IPv6.
+    pub(crate) fn is_ipv6(&self) -> bool {
+        match self {
+            Self::Udp(port) => port.is_ipv6(),
+            Self::Tcp(stream) => stream.is_ipv6(),
+        }
+    }
+
     /// Waits until the site has shown its address.
     pub(crate) async fn hears(&self) {
         match self {

@@ -2,7 +2,7 @@
 //! log, and to the hub that enrolled the relay.
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -81,6 +81,11 @@ impl Register {
             let rest = INTERVAL.saturating_sub(SHORTEST_INTERVAL);
             let _ = tokio::time::timeout(rest, self.has_ended.notified()).await;
         }
+    }
+
+    /// True if a tunnel comes from this host.
+    pub(super) fn carries(&self, host: IpAddr) -> bool {
+        self.held().open.values().any(|tunnel| tunnel.peer.ip().to_canonical() == host)
     }
 
     pub(super) fn refuses(&self) {

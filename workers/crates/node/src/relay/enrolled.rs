@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::account::{REPORT_INTERVAL, Register};
 use crate::clock::Clock;
+use crate::probing::MaySayHello;
 use crate::site::{
     Carried, CircuitPeers, Destination, HubChoice, HubPlace, Identity, Local, Parts, SharedCompleteness,
     SharedLegs, Site, Supervisor, Turn, Ways, place_of,
@@ -168,6 +169,7 @@ impl Enrolled {
                 reports: Some(reports),
                 ports: self.enrolment.circuits.clone(),
                 probes_most_bps: self.enrolment.probes_most_bps,
+                carries: Some(self.carries()),
                 peers: self.peers.clone(),
                 ..Ways::default()
             },
@@ -177,6 +179,12 @@ impl Enrolled {
             local,
             supervisor,
         })
+    }
+
+    /// The hosts that have tunnels here may be the other end of a probe.
+    fn carries(&self) -> MaySayHello {
+        let register = Arc::clone(&self.register);
+        Arc::new(move |from| register.carries(from))
     }
 
     fn told_legs(&self) -> Vec<RelayedLeg> {

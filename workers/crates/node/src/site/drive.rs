@@ -109,7 +109,7 @@ impl Site {
                 parts.ways.ends.unwrap_or_else(|| EndKeeper::new(&hub.mark())),
                 clock,
             ),
-            probes: Probes::new(parts.ways.probes_most_bps, clock),
+            probes: Probes::new(parts.ways.probes_most_bps, parts.ways.carries, clock),
             network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256()),
             legs: Legs::new(parts.ways.reading),
             relayed: parts.ways.relayed,
@@ -304,7 +304,7 @@ impl Site {
                 self.circuits.order(EndsOrder::KeepOnly(leases.into_iter().collect()));
             }
             SiteEvent::CircuitProbe(probe) => self.circuits.probe(probe),
-            SiteEvent::PathProbe(probe) => self.probes.order(probe, self.network.direct_peer()),
+            SiteEvent::PathProbe(probe) => self.probes.order(probe, &self.network.probe_ends()),
             event => {
                 match &event {
                     SiteEvent::Welcome { hub, .. } => {

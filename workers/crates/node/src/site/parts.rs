@@ -16,6 +16,7 @@ use super::relayed::SharedLegs;
 use super::state::{HubPlace, Identity};
 use crate::circuits::Keeper as EndKeeper;
 use crate::clock::Clock;
+use crate::probing::MaySayHello;
 
 /// The parts of a connection to a hub.
 pub(crate) struct Parts {
@@ -55,6 +56,8 @@ pub(crate) struct Ways {
     pub(crate) peers: CircuitPeers,
     /// The highest rate of probes of the path, bits per second; `None`: no limit, 0: no probes.
     pub(crate) probes_most_bps: Option<u64>,
+    /// The hosts whose sessions a relay carries; `None`: this is no relay.
+    pub(crate) carries: Option<MaySayHello>,
     /// The legs that leave here; `None`: this is no relay.
     pub(crate) relayed: Option<SharedLegs>,
     /// The reports of a relay, for its hub.

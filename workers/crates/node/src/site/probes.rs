@@ -1,5 +1,7 @@
-//! Probes of the path at a site, as ordered by its hub: one at a time, towards the hub's own node, within the limit
-//! that the site's administrator set.
+//! Probes of the path at a site, as ordered by its hub: one at a time, towards the hub's own node or the site's relay,
+//! within the limit that the site's administrator set. A relay takes part as a site does, and is the other end of the
+//! sites that it carries.
+mod ends;
 mod trials;
 
 use std::net::SocketAddr;
@@ -15,13 +17,16 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
-use crate::probing::{Port, Stream, Way};
+use crate::probing::{MaySayHello, Stream, Way};
+pub(super) use ends::Ends;
 use trials::{End, Trials};
 
 /// The probes of a connection.
 pub(super) struct Probes {
     /// The highest rate that this site takes part in, bits per second; `None`: no limit of its own.
     most_bps: Option<u64>,
+    /// The hosts whose sessions this relay carries; `None`: this is no relay.
+    carries: Option<MaySayHello>,
     clock: Clock,
     running: Option<Running>,
     say: mpsc::UnboundedSender<PathProbed>,
@@ -47,9 +52,9 @@ enum Carrier {
 }
 
 impl Probes {
-    pub(super) fn new(most_bps: Option<u64>, clock: Clock) -> Self {
+    pub(super) fn new(most_bps: Option<u64>, carries: Option<MaySayHello>, clock: Clock) -> Self {
         let (say, said) = mpsc::unbounded_channel();
-        Self { most_bps, clock, running: None, say, said }
+        Self { most_bps, carries, clock, running: None, say, said }
     }
 
     /// The next answer for the hub; cancelling the wait loses nothing.
@@ -60,16 +65,15 @@ impl Probes {
         }
     }
 
-    /// Takes an order of the node with this address; `None`: the session comes by a relay.
-    pub(super) fn order(&mut self, PathProbe { run, order }: PathProbe, node: Option<&str>) {
+    /// Takes an order; `ends`: those to which packets of this session's probes may go.
+    pub(super) fn order(&mut self, PathProbe { run, order }: PathProbe, ends: &Ends<'_>) {
         match order {
             ProbeOrder::Open(open) => {
                 self.running = None;
-                let tcp = open.tcp.map(|_| true);
-                let said = match self.open(run, open, node) {
-                    Ok(running) => {
+                let said = match self.open(run, open, ends) {
+                    Ok((running, said)) => {
                         self.running = Some(running);
-                        ProbeSaid::Ready { step: None, tcp }
+                        said
                     }
                     Err(sentence) => ProbeSaid::Refused(sentence),
                 };
@@ -89,34 +93,41 @@ impl Probes {
         self.running = None;
     }
 
-    fn open(&self, run: u32, open: ProbeOpen, node: Option<&str>) -> Result<Running, String> {
+    fn open(&self, run: u32, open: ProbeOpen, ends: &Ends<'_>) -> Result<(Running, ProbeSaid), String> {
         self.check(&open)?;
-        let node: Option<SocketAddr> = node.and_then(|address| address.parse().ok());
-        let node =
-            node.ok_or("the site's session comes by a relay, and its packets would not take that path")?;
-        let node = SocketAddr::new(node.ip(), open.port);
-        let carrier = self.carrier(run, &open, node)?;
+        let (carrier, said) = self.carrier(run, &open, ends)?;
         let (work, say) = (JoinSet::new(), self.say.clone());
-        Ok(Running { run, open, carrier, sent: None, hold: Arc::new(Notify::new()), work, say })
+        let mut running =
+            Running { run, open, carrier, sent: None, hold: Arc::new(Notify::new()), work, say };
+        running.say_when_heard();
+        Ok((running, said))
     }
 
-    fn carrier(&self, run: u32, open: &ProbeOpen, node: SocketAddr) -> Result<Carrier, String> {
-        let ProbeOpen { key, packet_bytes, .. } = *open;
-        let way = match open.tcp {
-            None => Port::towards(node, key, packet_bytes, self.clock).map(Way::Udp).map_err(|error| {
-                format!("the site can't open UDP to port {} of its hub: {error}", open.port)
-            })?,
-            Some(ProbeTcp { trials: true, .. }) => {
-                let (clock, say) = (self.clock, self.say.clone());
-                return Ok(Carrier::Trials(Trials::new(End { run, node, key, clock, say })));
-            }
-            Some(ProbeTcp { control, .. }) => {
-                let own = control.filter(|_| !open.out);
-                let stream = Stream::towards(node, key, own, packet_bytes, self.clock);
-                Way::Tcp(stream.map_err(|sentence| format!("{sentence} at the site"))?)
-            }
+    fn carrier(&self, run: u32, open: &ProbeOpen, ends: &Ends<'_>) -> Result<(Carrier, ProbeSaid), String> {
+        let Some(tcp) = open.tcp else {
+            let (port, said) = self.port(open, ends)?;
+            return Ok((Carrier::Steps(Arc::new(Way::Udp(port))), said));
         };
-        Ok(Carrier::Steps(Arc::new(way)))
+        let carrier = self.over_tcp(run, open, tcp, ends.far(open)?)?;
+        Ok((carrier, ProbeSaid::Ready { step: None, tcp: Some(true) }))
+    }
+
+    fn over_tcp(
+        &self,
+        run: u32,
+        open: &ProbeOpen,
+        tcp: ProbeTcp,
+        node: SocketAddr,
+    ) -> Result<Carrier, String> {
+        let (key, clock) = (open.key, self.clock);
+        if tcp.trials {
+            let say = self.say.clone();
+            return Ok(Carrier::Trials(Trials::new(End { run, node, key, clock, say })));
+        }
+        let own = tcp.control.filter(|_| !open.out);
+        let stream = Stream::towards(node, key, own, open.packet_bytes, clock);
+        let stream = stream.map_err(|sentence| format!("{sentence} at the site"))?;
+        Ok(Carrier::Steps(Arc::new(Way::Tcp(stream))))
     }
 
     fn check(&self, open: &ProbeOpen) -> Result<(), String> {
@@ -172,7 +183,7 @@ impl Running {
         let way = Arc::clone(way);
         self.work.abort_all();
         let step = Step { rate_bps, duration: Micros::from_millis(duration_ms) };
-        if self.open.out {
+        if self.counts() {
             way.count(number, step);
             self.answer(ProbeSaid::Ready { step: Some(number), tcp: None });
             let (sent, all_sent) = oneshot::channel();
@@ -257,7 +268,7 @@ mod tests {
     use downburst_probe::{Control, Flow, Key};
 
     use super::*;
-    use crate::probing::{Far, Flows, Gathering};
+    use crate::probing::{Far, Flows, Gathering, Port};
 
     const KEY: Key = Key([5; 32]);
     const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -267,15 +278,19 @@ mod tests {
     fn opened(most_bps: Option<u64>, out: bool) -> (Port, Probes) {
         let clock = Clock::start(0);
         let node = Port::listen(HOME, HOME, KEY, 200, clock).unwrap();
-        let mut site = Probes::new(most_bps, clock);
+        let mut site = Probes::new(most_bps, None, clock);
         let port = node.number().unwrap();
-        let open = ProbeOpen { key: KEY, port, out, packet_bytes: 200, most_bps: 2_000_000, tcp: None };
-        site.order(PathProbe { run: 7, order: ProbeOrder::Open(open) }, Some("127.0.0.1:1"));
+        order(&mut site, opening(port, out, None));
         (node, site)
     }
 
+    fn opening(port: u16, out: bool, tcp: Option<ProbeTcp>) -> ProbeOrder {
+        let most_bps = if tcp.is_some_and(|tcp| tcp.trials) { 9_000_000 } else { 2_000_000 };
+        ProbeOrder::Open(ProbeOpen { key: KEY, port, out, packet_bytes: 200, most_bps, tcp, other_end: None })
+    }
+
     fn order(site: &mut Probes, order: ProbeOrder) {
-        site.order(PathProbe { run: 7, order }, Some("127.0.0.1:1"));
+        site.order(PathProbe { run: 7, order }, &Ends::Node("127.0.0.1:1"));
     }
 
     async fn refusal(site: &mut Probes) -> String {
@@ -331,14 +346,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_by_a_relay_is_no_path_of_packets() {
-        let mut site = Probes::new(None, Clock::start(0));
-        let open = ProbeOpen { key: KEY, port: 9, out: true, packet_bytes: 200, most_bps: 1, tcp: None };
-        site.order(PathProbe { run: 7, order: ProbeOrder::Open(open) }, None);
-        assert!(refusal(&mut site).await.contains("by a relay"));
-    }
-
-    #[tokio::test]
     async fn a_closed_probe_answers_no_order() {
         let (_node, mut site) = opened(None, true);
         site.said().await;
@@ -351,11 +358,9 @@ mod tests {
     fn opened_tcp(control: &str, out: bool) -> (Stream, Probes) {
         let (clock, control) = (Clock::start(0), Control::parse(control));
         let node = Stream::listen(Far { at: HOME, site: HOME, key: KEY }, None, 200, clock).unwrap();
-        let mut site = Probes::new(None, clock);
+        let mut site = Probes::new(None, None, clock);
         let tcp = Some(ProbeTcp { trials: false, control });
-        let open =
-            ProbeOpen { key: KEY, port: node.number(), out, packet_bytes: 200, most_bps: 2_000_000, tcp };
-        order(&mut site, ProbeOrder::Open(open));
+        order(&mut site, opening(node.number(), out, tcp));
         (node, site)
     }
 
@@ -399,11 +404,9 @@ mod tests {
     async fn a_trial_begins_once_both_ends_are_ready_and_stays_within_the_order() {
         let clock = Clock::start(0);
         let node = Gathering::listen(Far { at: HOME, site: HOME, key: KEY }).unwrap();
-        let mut site = Probes::new(None, clock);
+        let mut site = Probes::new(None, None, clock);
         let tcp = Some(ProbeTcp { trials: true, control: None });
-        let port = node.number();
-        let open = ProbeOpen { key: KEY, port, out: true, packet_bytes: 200, most_bps: 9_000_000, tcp };
-        order(&mut site, ProbeOrder::Open(open));
+        order(&mut site, opening(node.number(), true, tcp));
         site.said().await;
         let flow = |from_site| Flow { control: Control::parse("reno").unwrap(), from_site };
         let flows = vec![flow(false), flow(true)];

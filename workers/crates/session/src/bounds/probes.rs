@@ -52,7 +52,11 @@ fn check_flows(many: usize) -> Result<(), String> {
 pub(super) fn check_said(probed: &PathProbed) -> Result<(), String> {
     match &probed.said {
         // Texts are truncated where they are shown.
-        ProbeSaid::Ready { .. } | ProbeSaid::Refused(_) | ProbeSaid::TrialReady { .. } => Ok(()),
+        ProbeSaid::Ready { .. }
+        | ProbeSaid::Refused(_)
+        | ProbeSaid::TrialReady { .. }
+        | ProbeSaid::Listening { .. }
+        | ProbeSaid::Heard { .. } => Ok(()),
         ProbeSaid::Sent { sent, .. } => {
             number("packets", "a probe", sent.packets)?;
             number("elapsed_us", "a probe", sent.elapsed_us)?;
@@ -94,6 +98,7 @@ fn check_figures(figures: &Figures) -> Result<(), String> {
         ("elapsed_us", figures.elapsed_us),
         ("jitter_us", figures.jitter_us.unwrap_or(0)),
         ("losses", figures.losses),
+        ("dropped_here", figures.dropped_here),
     ];
     counts.into_iter().try_for_each(|(field, value)| number(field, "a probe", value))?;
     if let Some(delay) = figures.delay {
@@ -138,6 +143,7 @@ mod tests {
             packet_bytes,
             most_bps,
             tcp: None,
+            other_end: None,
         })
     }
 
@@ -164,7 +170,8 @@ mod tests {
     #[test]
     fn figures_are_those_of_a_count_of_packets() {
         assert_eq!(arrived(|_| {}), Ok(()));
-        let changes: [fn(&mut Figures); 13] = [
+        let changes: [fn(&mut Figures); 14] = [
+            |figures| figures.dropped_here = u64::MAX,
             |figures| figures.sent = u64::MAX,
             |figures| figures.received = u64::MAX,
             |figures| figures.lost = u64::MAX,
@@ -198,6 +205,7 @@ mod tests {
         let second = ProbeSaid::Second { step: 0, second: u64::MAX, figures };
         assert!(check_said(&PathProbed { run: 1, said: second }).is_err());
     }
+
     fn trial(rate_bps: u64, duration_ms: u64, flows: usize) -> ProbeOrder {
         let flow = Flow { control: Control::parse("bbr").unwrap(), from_site: true };
         ProbeOrder::Trial(ProbeTrial { trial: 0, rate_bps, duration_ms, flows: vec![flow; flows] })

@@ -74,6 +74,23 @@ pub struct ProbeOpen {
     /// By TCP, to a TCP port of that number; absent: by UDP. A site that knows it says so in its [`ProbeSaid::Ready`].
     #[n(5)]
     pub tcp: Option<ProbeTcp>,
+    /// The other end; absent: the hub's node, at the address of the session. A receiver that does not know this field
+    /// refuses the order, or answers without [`ProbeSaid::Listening`].
+    #[n(6)]
+    pub other_end: Option<OtherEnd>,
+}
+
+/// The other end of a probe between a relay and a site whose session it carries. The hub orders both of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum OtherEnd {
+    /// To a relay: a site. Open a port, which [`ProbeSaid::Listening`] names (that of the order means nothing), and take
+    /// the part of the hub's node. `out`: this relay sends.
+    #[n(0)]
+    Site,
+    /// To a site: the relay to which it connected for this session, at the port of the order.
+    #[n(1)]
+    Relay,
 }
 
 /// A probe over TCP.
@@ -197,6 +214,20 @@ pub enum ProbeSaid {
         /// The site's figures of each flow.
         #[n(1)]
         flows: Vec<FlowFigures>,
+    },
+    /// A relay has opened a port for a site.
+    #[n(7)]
+    Listening {
+        /// The UDP port.
+        #[n(0)]
+        port: u16,
+    },
+    /// The first hello of that site came.
+    #[n(8)]
+    Heard {
+        /// True: by IPv6, whose headers are longer.
+        #[n(0)]
+        ipv6: bool,
     },
 }
 

@@ -26,6 +26,7 @@ use crate::packet::notice::SMALL_GROUP;
 use crate::sender::frequent_requesters::FrequentRequesters;
 use crate::sender::parity::Parity;
 use crate::sender::pending_repairs::PendingRepairs;
+use crate::sender::queue::pop_front_if;
 use crate::sender::share::{symbols_for_group, symbols_for_large_group, usual_lack};
 use crate::sender::window::Window;
 
@@ -245,7 +246,7 @@ impl Blocks {
             }
             entry.remove();
         }
-        while self.symbols.pop_front_if(|symbol| symbol.first < oldest).is_some() {}
+        while pop_front_if(&mut self.symbols, |symbol| symbol.first < oldest).is_some() {}
     }
 
     /// Closes the open block before this packet, if the block has waited long enough.

@@ -256,19 +256,23 @@ impl Lane {
             bytes = bytes.saturating_add(left as u64);
             dropped.push(sequence);
         };
-        let is_late = |product: &mut Outgoing| {
-            is_older(product.stored, if product.sent > 0 { begun_than } else { than })
-        };
-        let begun = self.blocks.pop_front_if(|product| product.sent > 0 && !is_late(product));
-        while let Some(product) = self.blocks.pop_front_if(|product| is_late(product)) {
+        let is_late =
+            |product: &Outgoing| is_older(product.stored, if product.sent > 0 { begun_than } else { than });
+        let begun = pop_front_if(&mut self.blocks, |product| product.sent > 0 && !is_late(product));
+        while let Some(product) = pop_front_if(&mut self.blocks, is_late) {
             drop(product.sequence, product.content.len().saturating_sub(product.sent));
         }
         begun.into_iter().for_each(|product| self.blocks.push_front(product));
-        while let Some(product) = self.incoming.pop_front_if(|product| is_older(product.stored, than)) {
+        while let Some(product) = pop_front_if(&mut self.incoming, |product| is_older(product.stored, than)) {
             drop(product.sequence, product.content.len());
         }
         bytes
     }
+}
+
+/// Takes the first item if it is so.
+pub(crate) fn pop_front_if<T>(items: &mut VecDeque<T>, is: impl FnOnce(&T) -> bool) -> Option<T> {
+    if items.front().is_some_and(is) { items.pop_front() } else { None }
 }
 
 impl Outgoing {

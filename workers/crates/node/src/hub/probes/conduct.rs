@@ -144,10 +144,7 @@ impl Conduct {
             if let ProbeSaid::Arrived { step, figures } = self.said(give_up).await?
                 && step == self.step
             {
-                // The site can't have received more than was sent.
-                let received = figures.received.min(sent.packets);
-                let lost = sent.packets - received;
-                return Ok((sent, Figures { sent: sent.packets, received, lost, ..figures }));
+                return Ok((sent, figures.of_sent(sent.packets)));
             }
         }
     }
@@ -268,5 +265,5 @@ impl Conduct {
     }
 }
 
-const STEP_REST: Duration = Duration::from_millis(100);
+pub(super) const STEP_REST: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);

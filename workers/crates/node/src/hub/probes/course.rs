@@ -61,6 +61,8 @@ impl Course {
                 Err(Outcome::Failed(downburst_hub::shown(&sentence)))
             }
             Some(News::Said(said)) => Ok(Some(said)),
+            // This node's own part is no relay's.
+            Some(News::RelaySaid(_)) => Ok(None),
         }
     }
 
@@ -97,4 +99,4 @@ pub(super) const SILENCE: Duration = Duration::from_secs(5);
 /// Beyond the time that the packets of a step take.
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 /// The figures so far come within this time, or not at all: a stopped probe ends within a second.
-const STOP_PATIENCE: Duration = Duration::from_millis(800);
+pub(super) const STOP_PATIENCE: Duration = Duration::from_millis(800);

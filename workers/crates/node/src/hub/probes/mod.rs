@@ -1,4 +1,5 @@
 //! Probes of the paths to sites: one at a time for each site, on the agent's orders.
+mod between;
 mod conduct;
 mod course;
 mod trials;
@@ -39,6 +40,8 @@ struct Running {
     site: SiteName,
     /// The session that it belongs to.
     serial: u64,
+    /// The relay that takes this node's part, and its session.
+    relay: Option<(SiteName, u64)>,
     news: mpsc::UnboundedSender<News>,
 }
 
@@ -46,6 +49,8 @@ struct Running {
 #[derive(Debug)]
 enum News {
     Said(ProbeSaid),
+    /// The relay's answer, where one takes this node's part.
+    RelaySaid(ProbeSaid),
     Stop(String),
     /// The session ended.
     Gone,
@@ -82,21 +87,23 @@ struct SiteOrders {
 impl Hub {
     /// Begins a probe; answers once the site has accepted.
     pub(super) async fn probe(self: &Arc<Self>, line: PathProbeLine) -> Result<Value, Failure> {
+        if let Some(relay) = line.relay.clone() {
+            return self.probe_between(relay, line).await;
+        }
         let handle = self.roster.session(&line.site).ok_or_else(|| not_up(&line.site))?;
-        let (place, mut news) = self.take_place(&line, &handle)?;
+        let (place, mut news) = self.take_place(&line, &handle, None)?;
         let orders = SiteOrders { handle, run: place.run };
-        let mut key = [0; 32];
-        getrandom::fill(&mut key)
-            .map_err(|error| io(&format!("the system gives no random numbers: {error}")))?;
-        let far = Far { at: self.own_ip(), site: orders.handle.peer, key: Key(key) };
+        let key = new_key()?;
+        let far = Far { at: self.own_ip(), site: orders.handle.peer, key };
         let end = self.open_end(&line, far)?;
         let open = ProbeOpen {
-            key: Key(key),
+            key,
             port: end.number().map_err(|error| io(&error.to_string()))?,
             out: line.direction == Direction::Out,
             packet_bytes: packet_bytes(&line),
             most_bps: line.most_bps(),
             tcp: line.tcp(),
+            other_end: None,
         };
         orders.tell(ProbeOrder::Open(open));
         accepted(&line, &mut news).await?;
@@ -140,37 +147,53 @@ impl Hub {
         self.sessions
             .probes
             .tell(|running| running.run == run && running.site == *site, || News::Said(said.clone()));
+        let is_relay = |running: &Running| running.relay.as_ref().is_some_and(|(relay, _)| relay == site);
+        let probes = &self.sessions.probes;
+        probes.tell(|running| running.run == run && is_relay(running), || News::RelaySaid(said.clone()));
     }
 
     /// Ends the probes of a session that ended.
     pub(super) fn probes_gone(&self, serial: u64) {
-        self.sessions.probes.tell(|running| running.serial == serial, || News::Gone);
+        let is_of_it = |running: &Running| {
+            running.serial == serial || running.relay.as_ref().is_some_and(|(_, relay)| *relay == serial)
+        };
+        self.sessions.probes.tell(is_of_it, || News::Gone);
     }
 
     fn take_place(
         self: &Arc<Self>,
         line: &PathProbeLine,
         handle: &Handle,
+        relay: Option<(SiteName, u64)>,
     ) -> Result<(Place, mpsc::UnboundedReceiver<News>), Failure> {
         let mut running = lock(&self.sessions.probes.running);
         if running.contains_key(&line.probe) {
             return Err(Failure::new("busy", format!("a probe {} runs already", line.probe)));
         }
-        if let Some(other) = running.iter().find(|(_, other)| other.site == line.site) {
-            let sentence =
-                format!("the probe {} of {} runs; stop it, or wait for its end", other.0, line.site);
-            return Err(Failure::new("busy", sentence));
+        let ends = [Some(&line.site), relay.as_ref().map(|(relay, _)| relay)];
+        for end in ends.into_iter().flatten() {
+            if let Some((other, _)) = running.iter().find(|(_, other)| other.takes(end)) {
+                let sentence = format!("the probe {other} of {end} runs; stop it, or wait for its end");
+                return Err(Failure::new("busy", sentence));
+            }
         }
         let run = self.sessions.probes.last_run.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let (sender, news) = mpsc::unbounded_channel();
         let (site, serial) = (line.site.clone(), handle.serial);
-        running.insert(line.probe.clone(), Running { run, site, serial, news: sender });
+        running.insert(line.probe.clone(), Running { run, site, serial, relay, news: sender });
         Ok((Place { hub: Arc::clone(self), probe: line.probe.clone(), run }, news))
     }
 
     /// The address at which sites reach this node.
     fn own_ip(&self) -> IpAddr {
         self.entrance.places.first().map_or(Ipv6Addr::UNSPECIFIED.into(), std::net::SocketAddr::ip)
+    }
+}
+
+impl Running {
+    /// True if this site or relay is an end of it.
+    fn takes(&self, end: &SiteName) -> bool {
+        self.site == *end || self.relay.as_ref().is_some_and(|(relay, _)| relay == end)
     }
 }
 
@@ -206,24 +229,39 @@ impl Drop for SiteOrders {
 
 async fn accepted(line: &PathProbeLine, news: &mut mpsc::UnboundedReceiver<News>) -> Result<(), Failure> {
     let site = &line.site;
-    match tokio::time::timeout(ACCEPT_PATIENCE, news.recv()).await {
-        Ok(Some(News::Said(ProbeSaid::Ready { tcp, .. }))) if line.tcp().is_some() && tcp != Some(true) => {
-            let remedy = "bring its node to the release of this one";
-            Err(Failure::new("not-answered", format!("{site} knows no probes over TCP; {remedy}")))
-        }
-        Ok(Some(News::Said(ProbeSaid::Ready { .. }))) => Ok(()),
-        Ok(Some(News::Said(ProbeSaid::Refused(sentence)))) => {
+    let answer = tokio::time::timeout(ACCEPT_PATIENCE, news.recv()).await.ok();
+    if let Some(Some(News::Said(ProbeSaid::Ready { tcp, .. }))) = &answer
+        && line.tcp().is_some()
+        && *tcp != Some(true)
+    {
+        let remedy = "bring its node to the release of this one";
+        return Err(Failure::new("not-answered", format!("{site} knows no probes over TCP; {remedy}")));
+    }
+    verdict(site, answer)
+}
+
+/// The site's answer; `None`: it did not come in time.
+fn verdict(site: &SiteName, answer: Option<Option<News>>) -> Result<(), Failure> {
+    match answer {
+        Some(Some(News::Said(ProbeSaid::Ready { .. }))) => Ok(()),
+        Some(Some(News::Said(ProbeSaid::Refused(sentence)))) => {
             Err(Failure::new("refused", downburst_hub::shown(&sentence)))
         }
-        Ok(Some(News::Stop(reason))) => Err(Failure::new("refused", reason)),
-        Ok(Some(News::Gone) | None) => Err(not_up(site)),
-        Ok(Some(News::Said(_))) | Err(_) => Err(Failure::new(
+        Some(Some(News::Stop(reason))) => Err(Failure::new("refused", reason)),
+        Some(Some(News::Gone) | None) => Err(not_up(site)),
+        Some(Some(News::Said(_) | News::RelaySaid(_))) | None => Err(Failure::new(
             "not-answered",
             format!(
                 "{site} does not answer an order to probe its path; bring its node to the release of this one"
             ),
         )),
     }
+}
+
+fn new_key() -> Result<Key, Failure> {
+    let mut key = [0; 32];
+    let filled = getrandom::fill(&mut key);
+    filled.map(|()| Key(key)).map_err(|error| io(&format!("the system gives no random numbers: {error}")))
 }
 
 fn not_up(site: &SiteName) -> Failure {

@@ -92,6 +92,11 @@ impl Stream {
         self.frame_bytes
     }
 
+    /// True if the records go by IPv6.
+    pub(crate) fn is_ipv6(&self) -> bool {
+        self.frame_bytes == tcp_frame_bytes(self.shared.record_bytes.into(), true)
+    }
+
     pub(crate) fn counter(&self) -> &Counter {
         &self.shared.counter
     }

@@ -22,6 +22,7 @@ use routes::{Dial, Routes};
 pub use sockets::connect;
 pub use via::Via;
 
+use super::probes::Ends;
 use crate::clock::Clock;
 
 /// All streams of a connection to a hub.
@@ -60,9 +61,14 @@ pub(super) enum Woken {
 type Farewell = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Network {
-    /// The hub's node at the other end of the first connection, unless that comes by a relay.
-    pub(super) fn direct_peer(&self) -> Option<&str> {
-        self.way.is_empty().then_some(self.peer_address.as_str())
+    /// The host to which packets of probes may go.
+    pub(super) fn probe_ends(&self) -> Ends<'_> {
+        if self.way.is_empty() {
+            return Ends::Node(&self.peer_address);
+        }
+        let stream = self.first.as_ref().map(|first| first.tls.get_ref().0.get_ref());
+        let relay = stream.and_then(|stream| stream.peer_addr().ok());
+        Ends::Relay(relay.map(|relay| relay.ip().to_canonical()))
     }
 
     pub(super) fn new(via: Via, clock: Clock, address: &str, ca_sha256: &str) -> Self {

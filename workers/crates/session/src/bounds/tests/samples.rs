@@ -3,6 +3,7 @@ use downburst_model::{Digest, ProductId};
 use downburst_probe::{Delays, Excess, Figures, Key};
 
 use super::*;
+use crate::OtherEnd;
 
 /// One message of each kind that a hub sends, with all optional fields.
 pub(super) fn of_hub() -> Vec<Message> {
@@ -104,6 +105,7 @@ pub(super) fn site_clock() -> SiteClock {
 }
 
 pub(super) fn probe_open() -> ProbeOrder {
+    let other_end = Some(OtherEnd::Relay);
     ProbeOrder::Open(ProbeOpen {
         key: Key([1; 32]),
         port: 9,
@@ -111,6 +113,7 @@ pub(super) fn probe_open() -> ProbeOrder {
         packet_bytes: 1_200,
         most_bps: 1,
         tcp: None,
+        other_end,
     })
 }
 

@@ -17,7 +17,6 @@ enum Manner {
 
 #[derive(Debug)]
 struct Row {
-    manner: Manner,
     sent: u64,
     received: u64,
     reads: u64,
@@ -53,7 +52,7 @@ impl Spread {
     }
 }
 
-/// Sends datagrams at the spacing until told to stop; returns their number and their spacing.
+/// Sends datagrams at the spacing until `stop`; returns their number and their spacing.
 fn source(socket: &UdpSocket, to: SocketAddr, stop: &AtomicBool) -> (u64, Spread) {
     let (began, mut sent, mut spacing) = (Instant::now(), 0_u64, Spread::default());
     while !stop.load(Ordering::Relaxed) {
@@ -127,7 +126,7 @@ fn measure(manner: Manner, length: Duration) -> Row {
         stop.store(true, Ordering::Relaxed);
         let (sent, sent_spacing) = source.join().unwrap();
         let received = received + rest_of(&mut receiver);
-        Row { manner, sent, received, reads, cpu_share, sent_spacing, received_spacing: spacing }
+        Row { sent, received, reads, cpu_share, sent_spacing, received_spacing: spacing }
     })
 }
 
