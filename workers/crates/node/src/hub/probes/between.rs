@@ -234,11 +234,11 @@ impl Between {
                 ProbeSaid::Refused(sentence) => {
                     return Err(Outcome::Failed(downburst_hub::shown(&sentence)));
                 }
-                ProbeSaid::Second { step, second, figures } => {
-                    if step == self.step {
-                        self.tell_second(second, &figures);
-                    }
+                ProbeSaid::Second { step, second, figures } if step == self.step => {
+                    self.tell_second(second, &figures);
                 }
+                // Of a step that is over.
+                ProbeSaid::Second { .. } => {}
                 said if from == end => return Ok(Some(said)),
                 _ => {}
             }
