@@ -15,8 +15,8 @@ The recovery time of a constant rate R after a loss is that of the study (tcpdel
 
 Found by experiment: with a buffer of one round trip at c, all three know c after the slow start, and a loss at 0.8 c
 costs the repair alone, as the window after it still holds R in flight. At 0.98 c the delay returns there within
-seconds: half of a window of two round trips is c. With a buffer of a quarter, Reno's window after a loss is below 0.98 c, the
-headroom of 0.02 c never makes up for the regrowth, and the delay does not return.
+seconds: half of a window of two round trips is c. With a buffer of a quarter, Reno's window after a loss is below
+0.98 c, the headroom of 0.02 c never makes up for the regrowth, and the delay does not return.
 """
 
 import itertools

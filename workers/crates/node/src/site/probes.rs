@@ -1,15 +1,15 @@
 //! Probes of the path at a site, as ordered by its hub: one at a time, towards the hub's own node or the site's relay,
 //! within the limit that the site's administrator set. A relay takes part as a site does, and is the other end of the
 //! sites that it carries.
+mod counting;
 mod ends;
 mod trials;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use downburst_model::Micros;
-use downburst_probe::{Figures, Step};
+use downburst_probe::Step;
 use downburst_session::{
     PathProbe, PathProbed, ProbeOpen, ProbeOrder, ProbeSaid, ProbeStep, ProbeTcp, ProbeTrial,
 };
@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::probing::{MaySayHello, Stream, Way};
+use counting::Counting;
 pub(super) use ends::Ends;
 use trials::{End, Trials};
 
@@ -220,50 +221,10 @@ impl Running {
     }
 }
 
-/// A step that the site counts.
-struct Counting {
-    way: Arc<Way>,
-    run: u32,
-    step: u16,
-    say: mpsc::UnboundedSender<PathProbed>,
-}
-
-impl Counting {
-    async fn until(self, mut all_sent: oneshot::Receiver<u64>) {
-        let mut tick = tokio::time::interval(SECOND);
-        tick.tick().await;
-        let mut second = 0;
-        let sent = loop {
-            tokio::select! {
-                sent = &mut all_sent => break sent,
-                _ = tick.tick() => self.say_second(second, self.way.counter().second()),
-            }
-            second += 1;
-        };
-        let Ok(sent) = sent else { return };
-        self.way.counter().settle(sent).await;
-        let rest = self.way.counter().second();
-        if rest.sent > 0 || rest.received > 0 {
-            self.say_second(second, rest);
-        }
-        let figures = self.way.counter().finish(sent);
-        self.answer(ProbeSaid::Arrived { step: self.step, figures });
-    }
-
-    fn say_second(&self, second: u64, figures: Figures) {
-        self.answer(ProbeSaid::Second { step: self.step, second, figures });
-    }
-
-    fn answer(&self, said: ProbeSaid) {
-        let _ = self.say.send(PathProbed { run: self.run, said });
-    }
-}
-
-const SECOND: Duration = Duration::from_secs(1);
-
 #[cfg(test)]
 mod tests {
     use std::net::IpAddr;
+    use std::time::Duration;
 
     use downburst_probe::{Control, Flow, Key};
 

@@ -1,5 +1,5 @@
-//! Messages about probes of the path between a hub's node and a site. The packets go by UDP, or in connections by TCP, to
-//! a port of the node that is open for one probe.
+//! Messages about probes of the path between a hub's node and a site. The packets go by UDP, or in connections by TCP,
+//! to a port of the node that is open for one probe.
 use downburst_model::Micros;
 use downburst_probe::{Control, Figures, Flow, FlowFigures, Key, Sent};
 use minicbor::{Decode, Encode};

@@ -1,4 +1,5 @@
-//! Probes over TCP. The site connects to a port of the node that is open for one probe, and shows the probe's key first.
+//! Probes over TCP. The site connects to a port of the node that is open for one probe, and shows the probe's key
+//! first.
 mod entrance;
 mod flows;
 mod gathering;
