@@ -133,7 +133,7 @@ async def test_results_and_seconds_come_as_tables_too(hub: Asked, ledger: Ledger
     assert second["delay_us"] == {"min": 1, "median": 2, "p99": 3, "max": 4}
     assert await hub.ask("GET", f"/v1/probes/{made['id']}/seconds?first=1") == []
     table = (await hub.client.get(f"/v1/probes/{made['id']}/seconds?format=csv")).text.splitlines()
-    assert table[1] == "0,10,9,1,0,0,12000,1,2,3,4,1.5,900"
+    assert table[1] == "0,10,9,1,0,0,12000,1,2,3,4,1.5,900,0"
 
 
 async def test_a_probe_is_asked_to_stop_once(hub: Asked, ledger: Ledger) -> None:

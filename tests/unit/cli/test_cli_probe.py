@@ -299,6 +299,8 @@ def test_schedules_are_added_listed_and_removed(hub: Asked, capsys: pytest.Captu
     assert ended("probe", "schedule", "add", "unl.edu", "knee", "--window", "2-5") == 0
     sent = {"site": "unl.edu", "kind": "knee", "direction": "out", "every_h": 24, "first_hour": 2, "end_hour": 5}
     assert hub.requests[0][2] == sent
+    assert ended("probe", "schedule", "add", "unl.edu", "--from", "omaha") == 0
+    assert hub.requests[-1][2]["relay"] == "omaha"
     assert ended("probe", "schedule", "list") == 0
     assert "2-5 UTC" in capsys.readouterr().out
     assert ended("probe", "schedule", "remove", "7") == 0
