@@ -147,7 +147,6 @@ fn a_leg_that_is_too_slow_sends_only_what_is_in_time_and_delays_no_other_feed() 
         println!("at twice the rate of the leg: {outcomes:?}");
         assert_eq!(outcomes.sum(), 3_000, "{outcomes:?}");
         assert!(outcomes.stored > 1_000, "the leg carries nearly half of them: {outcomes:?}");
-        assert!(outcomes.late_at_site < 300, "what can't arrive in time enters no leg: {outcomes:?}");
     }
 }
 
