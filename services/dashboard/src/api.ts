@@ -1541,7 +1541,7 @@ export interface Overview {
   ldm_sources: LdmSourceSeen[]
 }
 
-/** A site's clock by the site's kernel: errors against true time, in contrast to the offset from the hub's clock. */
+/** A site's clock by the site's kernel, against true time and not against the hub's clock. */
 export interface OwnClock {
   /** A daemon keeps it in step. */
   synchronised: boolean
