@@ -2,6 +2,7 @@
 mod between;
 mod conduct;
 mod course;
+mod steps;
 mod trials;
 
 use std::collections::BTreeMap;
