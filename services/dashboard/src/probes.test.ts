@@ -98,7 +98,8 @@ describe('probes in words', () => {
     expect(askedOf({ ...PROBE, relay: 'omaha' })).toBe('knee to the site, from relay omaha')
     expect(foundOf(PROBE)).toBe('knee at 390 Mb/s')
     const dropped = { ...RESULT, steps: [{ ...STEP, receiver_dropped: 3 }] }
-    expect(foundOf({ ...PROBE, kind: 'cbr', result: dropped })).toContain("lost, 3 packets dropped by the receiver's host")
+    const words = foundOf({ ...PROBE, kind: 'cbr', result: dropped })
+    expect(words).toContain("lost, 3 packets dropped by the receiver's host")
     expect(foundOf({ ...PROBE, result: { ...RESULT, knee_bps: null, knee_reason: 'the lowest rate lost' } })).toBe(
       'no knee: the lowest rate lost',
     )

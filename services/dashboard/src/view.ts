@@ -1,7 +1,8 @@
 /** Values that the page derives from an overview: the one to show, its order, and the parts that need attention. */
 import { SEVERITIES } from './alarms'
 import { ago, bytes, fineShare, latency, megabits, NOT_KNOWN, span, timeOfDay, whole } from './format'
-import type { Circuit, Fault, Feed, Hearing, Overview, OwnClock, Path, Quantiles, Site, Throughput, Upstream } from './overview'
+import type { Circuit, Fault, Feed, Hearing, Overview, OwnClock, Path, Quantiles, Site } from './overview'
+import type { Throughput, Upstream } from './overview'
 import { shared } from './sharing'
 import { knobsOf } from './tuning'
 

@@ -43,6 +43,7 @@ RESULT: dict[str, Any] = {
         }
     ],
     "variation": None,
+    "delay_bound_us": 250,
     "congestion": None,
     "retransmits": None,
     "trials": None,
@@ -137,6 +138,7 @@ def test_a_sweep_is_followed_to_its_knee(hub: Asked, capsys: pytest.CaptureFixtu
     assert "11.000%" in out
     assert "│ 0.500 s │ 1    │ 40.000 ms │ never           │           │" in out
     assert "at 800 Mb/s the receiver's host dropped 3 packets" in out
+    assert "delays are differences of two clocks; their bound: 0.250 ms" in out
     assert "up to 0.12 ms behind its schedule" in out
 
 

@@ -20,6 +20,7 @@ def print_probe(client: HubClient, probe: dict[str, Any]) -> None:
         _print_trials(result["trials"] or [])
         return
     _steps_table(result["steps"])
+    _print_bound(result)
     if probe["kind"] == "soak":
         _hours_table(client, probe)
     _excess_table(probe["id"], result["excess"] or [])
@@ -47,6 +48,11 @@ def _steps_table(steps: list[dict[str, Any]]) -> None:
         if dropped := step["receiver_dropped"]:
             rate = rate_text(step["rate_bps"])
             print(f"at {rate} the receiver's host dropped {dropped} packets; they are no loss of the path")
+
+
+def _print_bound(result: dict[str, Any]) -> None:
+    if any(step["delay_us"] for step in result["steps"]):
+        print(f"delays are differences of two clocks; their bound: {_ms(result['delay_bound_us'])}")
 
 
 def _hours_table(client: HubClient, probe: dict[str, Any]) -> None:
