@@ -1,10 +1,13 @@
 """Every page, walked in a real browser on a hub with real traffic; dark and light, on a desktop and on a phone."""
 
+import json
 import os
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -15,6 +18,7 @@ from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
 PRODUCTS = 12
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "pscheduler"
 
 
 @pytest.fixture
@@ -206,6 +210,22 @@ def test_what_is_published_needs_no_login_and_the_rest_does(hub: Hub, page: Page
     expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
     pages.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Sign in to Downburst")).to_be_visible()
+
+
+def test_a_result_of_a_perfsonar_host_stands_on_its_sites_page(hub: Hub, page: Page) -> None:
+    hub.post("sites", site="unl.edu")
+    made = hub.post("test-points", point="unl", addresses=["ps.unl.edu"], site="unl.edu")
+    result = json.loads((GOLDEN / "latency.json").read_text())
+    result["schedule"]["start"] = datetime.now(UTC).isoformat()
+    answer = httpx.post(f"http://{hub.http}{made['archive_path']}", json=result)
+    assert answer.json() == {"taken": True, "reason": ""}
+    page.goto(hub.command("login", "--link").stdout.strip())
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
+    shown = page.get_by_test_id("measurements").get_by_role("row", name="latency")
+    expect(shown.locator("[data-label=Figure]")).to_contain_text("42.1", timeout=PATIENCE_MS)
+    expect(shown.locator("[data-label='Test point']")).to_have_text("unl")
+    no_serious_finding(page)
 
 
 def test_the_apis_own_page_is_served_from_here_alone(hub: Hub, page: Page) -> None:

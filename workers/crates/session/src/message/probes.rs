@@ -84,8 +84,8 @@ pub struct ProbeOpen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum OtherEnd {
-    /// To a relay: a site. Open a port, which [`ProbeSaid::Listening`] names (that of the order means nothing), and take
-    /// the part of the hub's node. `out`: this relay sends.
+    /// To a relay: a site. Open a port, which [`ProbeSaid::Listening`] names (that of the order means nothing), and
+    /// take the part of the hub's node. `out`: this relay sends.
     #[n(0)]
     Site,
     /// To a site: the relay to which it connected for this session, at the port of the order.

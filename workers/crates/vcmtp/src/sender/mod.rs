@@ -489,6 +489,6 @@ const LISTED_LATE_TIME: Micros = Micros::from_millis(500);
 /// One datagram in this many goes to the less urgent of data and repair.
 const TURNS: u8 = 4;
 
-/// The part of a deadline that is kept in reserve for the path, its proof and a repair: without it a full leg would send
-/// each product just too late.
+/// The part of a deadline that is kept in reserve for the path, its proof and a repair: without it a full leg would
+/// send each product just too late.
 const RESERVE_PART: u64 = 4;

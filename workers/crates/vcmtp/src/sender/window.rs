@@ -4,9 +4,9 @@ use downburst_model::{Class, Micros};
 
 use crate::packet::payload::Payload;
 
-/// The packets that can be rebuilt, the oldest first. Bounded by age, by the deadline of the products, and by the bytes they keep in memory: a
-/// packet counts with its content and its own description. A product is released with its last packet, so
-/// pinned memory exceeds the limit by the products that are partly out of the window.
+/// The packets that can be rebuilt, the oldest first. Bounded by age, by the deadline of the products, and by the bytes
+/// that they keep in memory: a packet counts with its content and its own description. A product is released with its
+/// last packet, so pinned memory exceeds the limit by the products that are partly out of the window.
 #[derive(Debug)]
 pub(crate) struct Window {
     first: u64,
