@@ -38,7 +38,8 @@ def legs_to(ends: Collection[str], plans: Iterable[Plan]) -> Legs:
 def new_leg(ends: Collection[str], before: Legs, plan: Plan) -> NewLeg | None:
     """The first leg of a plan that needs more of the path than before."""
     for (feed, transport, place), rate_bps in legs_to(ends, [plan]).items():
-        if before.get((feed, transport, place), -1) < rate_bps:
+        known_bps = before.get((feed, transport, place))
+        if known_bps is None or known_bps * RISE < rate_bps:
             return NewLeg(feed, transport, rate_bps)
     return None
 
@@ -46,3 +47,7 @@ def new_leg(ends: Collection[str], before: Legs, plan: Plan) -> NewLeg | None:
 def _place(leg: Leg) -> str:
     circuits = ",".join(str(number) for _, number in sorted(leg.circuits))
     return f"{leg.group or ''} {circuits}"
+
+
+RISE = 1.05
+"""A rate that is fitted anew each round, a little above the last one, ends no probe."""

@@ -266,7 +266,7 @@ class ProbeRunner:
             if probe.reason != waits:
                 await self._save(replace(probe, reason=waits))
         else:
-            words = f"it waited {probe.request.patience_s:g} s in vain: {waits}"
+            words = f"it waited {probe.request.patience_s:g} s: {waits}"
             await self._close(probe, ProbeState.FAILED if probe.attempts else ProbeState.REFUSED, words)
 
     async def _in_the_way(self, probe: Probe) -> tuple[str, str]:

@@ -35,6 +35,7 @@ def test_a_leg_is_new_by_its_group_its_circuit_and_a_higher_rate() -> None:
     assert found.words == "NGRID has a new static-circuit leg to the site"
     lower, same = legs_to(SITES, [plan(known)]), plan(known)
     assert new_leg(SITES, dict.fromkeys(lower, 300 * M), same) is not None
+    assert new_leg(SITES, dict.fromkeys(lower, 480 * M), same) is None, "fitted anew"
     assert new_leg(SITES, dict.fromkeys(lower, 500 * M), same) is None
 
 

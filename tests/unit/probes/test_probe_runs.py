@@ -123,7 +123,7 @@ async def test_a_probe_waits_for_free_rate_as_long_as_it_may(stage: Stage) -> No
     await stage.work(seconds=60)
     refused = stage.kept(probe)
     assert refused.state is ProbeState.REFUSED
-    assert refused.reason == "it waited 60 s in vain: circuit 7 holds 1 Gb/s"
+    assert refused.reason == "it waited 60 s: circuit 7 holds 1 Gb/s"
     stage.bookings.answer = None
     await stage.work()
     assert stage.kept(patient).state is ProbeState.RUNNING
