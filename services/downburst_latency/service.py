@@ -19,11 +19,13 @@ from downburst.domain.events import BatchLoaded, FaultSeen, SiteViolated
 from downburst.domain.faults import Fault
 from downburst.domain.latency import LatencyKind, SketchRow
 from downburst.domain.plans import Transport
+from downburst.domain.probes.signs import PathsMeasured
 from downburst.domain.receipts import Batch
 from downburst.foundation.clock import Clock, SystemClock, from_us, to_us
 from downburst.ledger import Ledger, Transaction
 from downburst.sketches.sketch import LatencySketch
 from downburst_latency.batch import ReadBatch, read_batch, text_of
+from downburst_latency.paths import measured_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class LatencyService:
         """
         read = await asyncio.to_thread(read_batch, text)
         now = self._clock.now()
+        if self._bus is not None and (paths := measured_paths(read.batch.sketches, self._minute())):
+            self._bus.publish(PathsMeasured(paths))
         fault = _fault_of(read, now)
         fresh = await self._ledger.write(lambda tx: _keep(tx, read.batch, fault))
         if fresh:

@@ -29,6 +29,8 @@ class Attempt:
     """The sender at which it runs; empty: the hub's own node."""
     run: str | None = None
     """The id of that node's process."""
+    began_s: float = 0.0
+    """Its start by the monotonic clock."""
     legs: Legs = field(default_factory=dict[tuple[str, str, str], int])
     """The legs to its sites when it began."""
     new_leg: NewLeg | None = None

@@ -1,8 +1,8 @@
 """Products that are late while a probe runs, by the signals that arrive each second.
 
-Two of them: the age of the oldest stored product that a connected site lacks, and the wait of the hub's heartbeat in
-a feed. Both are compared with the objective of the feed and site. A path that was late before the probe began gives
-no reason to end it.
+Three of them: the age of the oldest stored product that a connected site lacks, the wait of the hub's heartbeat in a
+feed, and the latency of products that arrived. Each is compared with the objective of the feed and site. A path that
+was late before the probe began gives no reason to end it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +11,7 @@ from datetime import datetime
 
 from downburst.domain.alarms import Objective
 from downburst.domain.feeds import Feed
+from downburst.domain.probes.signs import PathsMeasured
 from downburst.foundation.clock import to_us
 from downburst.live.state import LiveState
 
@@ -22,16 +23,17 @@ class Late:
     site: str
     feed: str
     late_ms: float
-    """The age of the oldest product or heartbeat that the site lacks."""
+    """The age of the oldest product or heartbeat that the site lacks, or the latency of products that arrived."""
     objective_ms: float
+    arrived: bool = False
 
     @property
     def words(self) -> str:
         """The lateness for people."""
-        return (
-            f"products of {self.feed} for {self.site} are {self.late_ms / 1e3:.1f} s old and not there; "
-            f"the objective is {self.objective_ms / 1e3:g} s"
-        )
+        late = f"{self.late_ms / 1e3:.1f} s"
+        state = f"took {late}" if self.arrived else f"are {late} old and not there"
+        objective = f"the objective is {self.objective_ms / 1e3:g} s"
+        return f"products of {self.feed} for {self.site} {state}; {objective}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,26 @@ class Objectives:
     def ms(self, feed: str, site: str) -> float | None:
         """The objective; None for a feed that was removed."""
         return self.sites.get((feed, site), self.feeds.get(feed))
+
+
+class LateArrivals:
+    """The paths whose products arrived late lately, by what sites report each second."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[Late, float]] = {}
+
+    def take(self, measured: PathsMeasured, objectives: Objectives, now_s: float) -> None:
+        """Takes a second's reports at this time of the monotonic clock."""
+        self._found = {path: known for path, known in self._found.items() if now_s - known[1] < REMEMBERED_S}
+        for path in measured.paths:
+            objective_ms = objectives.ms(path.feed, path.site)
+            if objective_ms is not None and path.p99_ms - path.bound_ms > objective_ms:
+                late = Late(path.site, path.feed, path.p99_ms, objective_ms, arrived=True)
+                self._found[path.site, path.feed] = late, now_s
+
+    def since(self, at_s: float) -> dict[tuple[str, str], Late]:
+        """The late paths of which a report came since this time."""
+        return {path: late for path, (late, known_s) in self._found.items() if known_s >= at_s}
 
 
 def late_paths(live: LiveState, objectives: Objectives, now: datetime) -> dict[tuple[str, str], Late]:
@@ -76,3 +98,7 @@ def _ages(live: LiveState, now_us: int) -> Iterator[tuple[str, str, float]]:
         for feed, progress in session.progress.items():
             if progress.heartbeat_waited_us is not None:
                 yield site, feed, progress.heartbeat_waited_us / 1e3
+
+
+REMEMBERED_S = 10.0
+"""A path with a late product within this time before a probe was late before it."""

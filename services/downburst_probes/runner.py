@@ -17,10 +17,11 @@ from downburst.bus.local import BusSubscription
 from downburst.bus.port import Bus
 from downburst.domain.circuits import Port
 from downburst.domain.events import Event, NodeChanged, PlanMade
+from downburst.domain.plans import Plan
 from downburst.domain.probes import Probe, ProbeKind, ProbeState
 from downburst.domain.probes.ceilings import day_of, over_ceiling
 from downburst.domain.probes.results import ProbeResult
-from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeSecondReported
+from downburst.domain.probes.signs import PathsMeasured, ProbeOver, ProbesChanged, ProbeSecondReported
 from downburst.domain.senders import SenderSeen
 from downburst.domain.sites import Site
 from downburst.foundation.clock import Clock
@@ -43,7 +44,7 @@ from downburst_probes.attempts import (
 )
 from downburst_probes.circumstances import circumstances, too_much
 from downburst_probes.ends import away_relay, wrong_end
-from downburst_probes.lateness import Objectives, late_paths
+from downburst_probes.lateness import REMEMBERED_S, Late, LateArrivals, Objectives, late_paths
 from downburst_probes.legs import legs_to, new_leg
 from downburst_probes.nodes import OWN, ProbeNodes, node_words
 from downburst_probes.port import Bookings, ProbeNode
@@ -74,6 +75,7 @@ class ProbeRunner:
         self._nodes = ProbeNodes(node, bus, clock)
         self._bookings = bookings
         self._known = _Known()
+        self._arrivals = LateArrivals()
         self._running: dict[int, Attempt] = {}
         self._beginning: dict[int, asyncio.Task[None]] = {}
         self._stopping: set[asyncio.Task[None]] = set()
@@ -87,7 +89,8 @@ class ProbeRunner:
     async def run(self) -> None:
         """Works until cancelled."""
         with self._bus.subscribe(
-            ProbesChanged, ProbeSecondReported, ProbeOver, NodeChanged, PlanMade, SenderSeen, limit=EVENTS
+            *(ProbesChanged, ProbeSecondReported, ProbeOver, NodeChanged, PlanMade, PathsMeasured, SenderSeen),
+            limit=EVENTS,
         ) as events:
             await self.recover()
             try:
@@ -119,9 +122,10 @@ class ProbeRunner:
             case NodeChanged() if not event.running:
                 self._lose([active for active in self._running.values() if not active.node], event.reason)
             case PlanMade():
-                for active in self._running.values():
-                    found = new_leg(active.probe.request.ends, active.legs, event.plan)
-                    active.new_leg = active.new_leg or found
+                self._note_new_legs(event.plan)
+                return
+            case PathsMeasured():
+                self._arrivals.take(event, self._known.objectives, self._clock.monotonic_s())
                 return
             case SenderSeen() if not self._nodes.seen(event):
                 return
@@ -129,6 +133,11 @@ class ProbeRunner:
                 pass
         if not isinstance(event, ProbeSecondReported):
             self._wake.set()
+
+    def _note_new_legs(self, plan: Plan) -> None:
+        for active in self._running.values():
+            found = new_leg(active.probe.request.ends, active.legs, plan)
+            active.new_leg = active.new_leg or found
 
     async def guard(self) -> None:
         """Ends probes that hurt products, or that have lost their node or their reservation."""
@@ -140,7 +149,8 @@ class ProbeRunner:
         late = late_paths(self._live, self._known.objectives, self._clock.now())
         taken = await self._taken()
         for active in list(self._running.values()):
-            fresh = next((late[path] for path in late if path not in active.late_before), None)
+            seen = late | self._arrivals.since(active.began_s + REPORT_S)
+            fresh = next((seen[path] for path in seen if path not in active.late_before), None)
             if fresh is not None:
                 await self._end(active, ProbeState.STOPPED, f"products became late: {fresh.words}")
             elif active.booking is not None and active.booking.number in taken:
@@ -303,8 +313,13 @@ class ProbeRunner:
             return away
         if len(others) >= MOST_AT_ONCE:
             return f"{len(others)} probes of this hub run, the most at a time"
-        late = late_paths(self._live, self._known.objectives, self._clock.now())
+        late = self._late_now()
         return next((f"products are late: {one.words}" for path, one in late.items() if path[0] == site), "")
+
+    def _late_now(self) -> dict[tuple[str, str], Late]:
+        """The paths that are late, or were a moment ago."""
+        late = late_paths(self._live, self._known.objectives, self._clock.now())
+        return late | self._arrivals.since(self._clock.monotonic_s() - REMEMBERED_S)
 
     def _node_of(self, probe: Probe) -> str:
         """The node that has the site's session; the first one, if a site has several."""
@@ -338,10 +353,10 @@ class ProbeRunner:
             running = replace(running, circumstances=facts)
         await self._save(running, sent_bytes=probe.request.frame_bytes if first else 0)
         sent = as_attempted(running, now)
-        late, run = frozenset(late_paths(self._live, self._known.objectives, now)), self._nodes.run_of(node)
+        late, run = frozenset(self._late_now()), self._nodes.run_of(node)
         ends_by_s = self._clock.monotonic_s() + longest_s(sent.request) + OVERDUE_S
         active = self._running[probe.id] = Attempt(running, now, ends_by_s, place.booking, late, node, run)
-        active.legs = legs_to(probe.request.ends, plans)
+        active.legs, active.began_s = legs_to(probe.request.ends, plans), self._clock.monotonic_s()
         try:
             await self._nodes.of(node).start_probe(sent)
         except DownburstError as error:
@@ -405,5 +420,7 @@ GUARD_S = 0.25
 LOOK_S = 1.0
 IDLE_S = 10.0
 """Without probes only schedules may become due."""
+REPORT_S = 1.5
+"""Reports that come earlier tell of products from before the probe."""
 MOST_AT_ONCE = 4
 EVENTS = 4_096

@@ -11,7 +11,7 @@ from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.latency import SiteClock
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Plan, Transport
-from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeSecondReported
+from downburst.domain.probes.signs import ProbeEvent
 from downburst.domain.relays.report import RelayReport
 from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
@@ -480,9 +480,7 @@ Event = (
     | SubscriptionsChanged
     | ResendsChanged
     | TcpProfilesChanged
-    | ProbesChanged
-    | ProbeSecondReported
-    | ProbeOver
+    | ProbeEvent
     | SilencesWatched
     | FeedStirred
     | FeedSilent

@@ -56,7 +56,13 @@ from downburst.domain.events import (
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Candidate, Leg, Plan, Transport
 from downburst.domain.probes.results import DelaySpread, Excess, ProbeResult, ProbeSecond, StepResult
-from downburst.domain.probes.signs import ProbeOver, ProbesChanged, ProbeSecondReported
+from downburst.domain.probes.signs import (
+    PathMeasured,
+    PathsMeasured,
+    ProbeOver,
+    ProbesChanged,
+    ProbeSecondReported,
+)
 from downburst.domain.relays import FanOut, RelayedLeg, RelayReport, Segment, Tunnel
 from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
@@ -122,6 +128,7 @@ EVENTS: tuple[Event, ...] = (
     ResendsChanged(),
     TcpProfilesChanged(),
     ProbesChanged(),
+    PathsMeasured((PathMeasured("unl.edu", "NGRID", 612.5, 0.25), PathMeasured("isu.edu", "NGRID", -1.0, 40.0))),
     ProbeSecondReported("p3-1", ProbeSecond(7, 100, 98, 2, 1, 0, 2**40, DelaySpread(-5, 10, 20, 30), 1.5, 900)),
     ProbeOver(
         "p3-1",

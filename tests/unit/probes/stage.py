@@ -8,7 +8,7 @@ from downburst.domain.circuits import Port
 from downburst.domain.events import BacklogSeen, SessionChanged, SiteBacklog
 from downburst.domain.feeds import Feed
 from downburst.domain.probes import Probe, ProbeRequest
-from downburst.domain.probes.signs import ProbeOver
+from downburst.domain.probes.signs import PathMeasured, PathsMeasured, ProbeOver
 from downburst.domain.sites import Site
 from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Ledger
@@ -72,6 +72,10 @@ class Stage:
 
     def hear(self, event: ProbeOver) -> None:
         self.runner.handle(event)
+
+    def delivers(self, site: str, p99_ms: float, bound_ms: float = 1.0) -> None:
+        """A second's products of the feed arrived with this latency."""
+        self.runner.handle(PathsMeasured((PathMeasured(site, "NGRID", p99_ms, bound_ms),)))
 
     def lacks(self, site: str, age_s: float) -> None:
         """The oldest product that the site lacks has this age."""

@@ -28,3 +28,25 @@ class ProbeOver:
     outcome: Literal["done", "stopped", "failed"]
     reason: str | None
     result: ProbeResult
+
+
+@dataclass(frozen=True, slots=True)
+class PathMeasured:
+    """The latencies of live products of a feed that a site reported within a second."""
+
+    site: str
+    feed: str
+    p99_ms: float
+    """The greatest one of fewer than a hundred."""
+    bound_ms: float
+    """They are this near the truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathsMeasured:
+    """A batch of receipts came, and has these latencies. It may not be in the ledger yet."""
+
+    paths: tuple[PathMeasured, ...]
+
+
+ProbeEvent = ProbesChanged | ProbeSecondReported | ProbeOver | PathsMeasured
