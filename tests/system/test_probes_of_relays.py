@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,24 +35,25 @@ class Scene:
         return self.hub.wait_event(event="probe-ended", probe=probe)
 
 
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
     needs("root", "netns", "veth", "bridge")
-    home = tmp_path_factory.mktemp("relays")
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(["hub", "relay", "far"]))
-        hub = HubNode(home / "hub", listen=f"{lab.address('hub')}:7370", prefix=lab.command("hub", []))
+        hub = HubNode(tmp_path / "hub", listen=f"{lab.address('hub')}:7370", prefix=lab.command("hub", []))
         stack.callback(hub.stop)
         hub.start()
         hub.feed(FEED)
-        token = home / "relay" / "token"
+        token = tmp_path / "relay" / "token"
         hub.site(RELAY, token_file=token)
-        options = ("--hub", hub.address, "--token-file", str(token), "--dir", str(home / "relay"))
+        options = ("--hub", hub.address, "--token-file", str(token), "--dir", str(tmp_path / "relay"))
         listen, prefix = f"{lab.address('relay')}:7379", lab.command("relay", [])
-        relay = RelayNode(home / "relay.log", (hub.address,), listen=listen, prefix=prefix, arguments=options).start()
+        relay = RelayNode(
+            tmp_path / "relay.log", (hub.address,), listen=listen, prefix=prefix, arguments=options
+        ).start()
         stack.callback(relay.stop)
         via = ("--via", relay.address, "--via-only")
-        site = SiteNode(home / "far", hub.address, prefix=lab.command("far", []), arguments=via)
+        site = SiteNode(tmp_path / "far", hub.address, prefix=lab.command("far", []), arguments=via)
         hub.site(SITE, {"feed": FEED, "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
         stack.callback(site.stop)
         site.start()
