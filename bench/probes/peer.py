@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from bench.harness.report import Goal, Row, median
-from bench.probes.path import WIRE_BPS, M, MissingError, probed_path
+from bench.probes.path import WIRE_BPS, M, MissingError, wired
 
 PAYLOAD_BYTES, FRAME_BYTES = 1_200, 66
 
@@ -17,7 +17,7 @@ def iperf3_rows(directory: Path, runs: int) -> list[Row]:
         raise MissingError("iperf3 is not installed; the knee stands beside the wire's rate alone")
     found = []
     for run in range(runs):
-        with probed_path(directory / str(run)) as path:
+        with wired(directory / str(run)) as path:
             server = path.lab.run("far", ["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
             flood = ["iperf3", "-c", path.wire.right_address, "-u", "-b", f"{2 * WIRE_BPS}", "-l", f"{PAYLOAD_BYTES}"]
             told = json.loads(path.lab.output("hub", [*flood, "-t", "3", "-J"]))

@@ -11,7 +11,7 @@ from bench.harness.report import Goal, Row, median
 from bench.harness.scratch import scratch, tell
 from bench.harness.turns import FAILURES
 from bench.probes import peer, tcp
-from bench.probes.path import DELAY_MS, WIRE_BPS, M, MissingError, probed_path
+from bench.probes.path import DELAY_MS, WIRE_BPS, M, MissingError, probed, wired
 from kit.probe_soaks import SOAK_BPS, soaks_beside_flows
 from kit.probe_trials import FAST_LANE, OBJECTIVE_MS, beside_probes, end_for_late_products
 from kit.probed_hub import probed_hub
@@ -86,8 +86,8 @@ def _knees(directory: Path, wanted: Wanted) -> list[Row]:
     for direction in ("out", "in"):
         knees, losses = [], []
         for run in range(wanted.runs):
-            with probed_path(directory / f"{direction}-{run}") as path:
-                ended = path.probed("sweep", kind="knee", direction=direction, steps=SWEEP)
+            with wired(directory / f"{direction}-{run}") as path:
+                ended = probed(path, "sweep", kind="knee", direction=direction, steps=SWEEP)
             if ended["knee_bps"] is None or ended["knee_reason"]:
                 raise RuntimeError(f"no confirmed knee {direction}: {ended['knee_reason']}")
             knees.append(ended["knee_bps"] / M)
@@ -105,8 +105,10 @@ def _constant(directory: Path, wanted: Wanted) -> list[Row]:
     """Delay and jitter of UDP at a constant rate."""
     delays, jitters = [], []
     for run in range(wanted.runs):
-        with probed_path(directory / str(run)) as path:
-            ended = path.probed("cbr", kind="cbr", direction="out", steps=[{"rate_bps": 8 * M, "duration_ms": 4_000}])
+        with wired(directory / str(run)) as path:
+            ended = probed(
+                path, "cbr", kind="cbr", direction="out", steps=[{"rate_bps": 8 * M, "duration_ms": 4_000}]
+            )
         (step,) = ended["steps"]
         if step["delay_us"] is None:
             raise RuntimeError("the offset of the clocks was not known")
@@ -174,7 +176,7 @@ def _stamp(directory: Path, wanted: Wanted) -> list[Row]:
     """STAMP over the same wire."""
     found = []
     for run in range(wanted.runs):
-        with probed_path(directory / str(run)) as path:
+        with wired(directory / str(run)) as path:
             lab, address = path.lab, path.wire.right_address
             with reflector(f"{address}:0", inside=lambda argv, lab=lab: lab.command("far", argv)) as listens:
                 inside = lambda argv, lab=lab: lab.command("hub", argv)  # noqa: E731

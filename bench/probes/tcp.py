@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.harness.report import Goal, Row, median
-from bench.probes.path import M, MissingError, probed_path
+from bench.probes.path import M, MissingError, probed, wired
 from kit.wire import Lane
 
 CIRCUIT_BPS, ROUND_TRIP_MS = 40 * M, 40.0
@@ -46,8 +46,8 @@ def stacks_rows(directory: Path, seconds: float, notes: list[str]) -> list[Row]:
         for flows in together
         for reverse in ([], [STACKS[0]])
     ]
-    with probed_path(directory, CLEAN, CLEAN) as path:
-        ended = path.probed("stacks", kind="stacks", direction="out", rate_bps=10 * CIRCUIT_BPS, trials=trials)
+    with wired(directory, CLEAN, CLEAN) as path:
+        ended = probed(path, "stacks", kind="stacks", direction="out", rate_bps=10 * CIRCUIT_BPS, trials=trials)
     found = ended.get("trials")
     if not found:
         raise MissingError("the node gave no trials; it knows no probes over TCP")
@@ -73,8 +73,8 @@ def _trial_row(name: str, wanted: dict[str, Any], trial: dict[str, Any]) -> Row:
 def _after_losses(directory: Path, share: float) -> list[dict[str, Any]]:
     """The delays after each loss of a constant rate over TCP."""
     steps = [{"rate_bps": round(share * CIRCUIT_BPS), "duration_ms": 6_000}]
-    with probed_path(directory, LOSSY, CLEAN) as path:
-        ended = path.probed("tcp", kind="cbr", direction="out", steps=steps, transport="tcp", congestion="cubic")
+    with wired(directory, LOSSY, CLEAN) as path:
+        ended = probed(path, "tcp", kind="cbr", direction="out", steps=steps, transport="tcp", congestion="cubic")
     if "congestion" not in ended:
         raise MissingError("the node knows no probes over TCP")
     # The smaller ones are those of a late sender or receiver.

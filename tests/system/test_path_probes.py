@@ -3,15 +3,14 @@
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from kit.capabilities import needs
-from kit.namespaces import Lab
-from kit.node import HubNode, Line, NodeError, SiteNode
-from kit.wire import Lane, Wire
+from kit.node import NodeError
+from kit.probed_path import ProbedPath, probed_path
+from kit.wire import Lane
 
 pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
@@ -23,41 +22,15 @@ LONG = [{"rate_bps": 8_000_000, "duration_ms": 600_000}]
 DIRECTIONS = ("out", "in")
 
 
-@dataclass
-class Scene:
-    """A hub and a site with a wire between them."""
-
-    hub: HubNode
-    site: SiteNode
-    wire: Wire
-
-    def begin(self, probe: str, **fields: object) -> None:
-        self.hub.do("probe", probe=probe, site="far", **fields)
-
-    def ended(self, probe: str, seconds: float = 60.0) -> Line:
-        return self.hub.wait_event(seconds, event="probe-ended", probe=probe)
-
-
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
+def scene(tmp_path: Path) -> Iterator[ProbedPath]:
     needs("root", "netns", "veth", "bridge", "tun")
-    with Lab(["hub", "far"]) as lab, ExitStack() as stack:
-        wire = stack.enter_context(Wire(lab, "hub", "far", to_right=LANE, to_left=LANE))
-        listen = f"{wire.left_address}:7370"
-        hub = HubNode(tmp_path / "hub", listen=listen, prefix=lab.command("hub", []))
-        stack.callback(hub.stop)
-        hub.start()
-        hub.feed("NGRID")
-        site = SiteNode(tmp_path / "far", hub.address, prefix=lab.command("far", []))
-        hub.site("far", {"feed": "NGRID", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
-        stack.callback(site.stop)
-        site.start()
-        hub.wait_connected("far")
-        yield Scene(hub, site, wire)
+    with ExitStack() as stack:
+        yield probed_path(stack, tmp_path, to_site=LANE, to_hub=LANE)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_the_knee_of_a_wire_is_its_rate_and_below_it_nothing_is_lost(scene: Scene, direction: str) -> None:
+def test_the_knee_of_a_wire_is_its_rate_and_below_it_nothing_is_lost(scene: ProbedPath, direction: str) -> None:
     scene.begin("sweep", kind="knee", direction=direction, steps=SWEEP)
     ended = scene.ended("sweep")
     steps = ended["steps"]
@@ -75,8 +48,7 @@ def test_the_knee_of_a_wire_is_its_rate_and_below_it_nothing_is_lost(scene: Scen
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_seconds_of_a_constant_rate_add_up_to_its_result(scene: Scene, direction: str) -> None:
-    scene.hub.wait_event(event="traffic")
+def test_seconds_of_a_constant_rate_add_up_to_its_result(scene: ProbedPath, direction: str) -> None:
     scene.begin("steady", kind="cbr", direction=direction, steps=STEADY, seconds=True)
     with pytest.raises(NodeError, match="steady of far runs"):
         scene.begin("second", kind="cbr", direction=direction, steps=STEADY)
@@ -94,7 +66,7 @@ def test_seconds_of_a_constant_rate_add_up_to_its_result(scene: Scene, direction
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_a_probe_ends_within_a_second_of_its_stop(scene: Scene, direction: str) -> None:
+def test_a_probe_ends_within_a_second_of_its_stop(scene: ProbedPath, direction: str) -> None:
     scene.begin("long", kind="soak", direction=direction, steps=LONG, seconds=True)
     scene.hub.wait_event(event="probe-second", probe="long")
     began = time.monotonic()
@@ -110,7 +82,7 @@ def test_a_probe_ends_within_a_second_of_its_stop(scene: Scene, direction: str) 
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_the_death_of_a_site_fails_its_probe_with_the_reason(scene: Scene, direction: str) -> None:
+def test_the_death_of_a_site_fails_its_probe_with_the_reason(scene: ProbedPath, direction: str) -> None:
     scene.begin("cut-short", kind="soak", direction=direction, steps=LONG, seconds=True)
     scene.hub.wait_event(event="probe-second", probe="cut-short")
     scene.site.kill()

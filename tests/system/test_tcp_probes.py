@@ -29,8 +29,8 @@ from statistics import median
 import pytest
 
 from kit.capabilities import needs, skip
-from kit.namespaces import Lab
-from kit.node import HubNode, Line, NodeError, SiteNode
+from kit.node import HubNode, Line, NodeError
+from kit.probed_path import ProbedPath, probed_path
 from kit.wire import Lane, Wire, WireReport
 
 pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
@@ -47,19 +47,25 @@ SLACK_US = 50_000
 LONGEST_LAG_US = 30_000
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scene:
-    """A hub and a site with a wire between them."""
+    """A hub and a site with a wire between them, and one probe of it."""
 
-    hub: HubNode
-    site: SiteNode
-    wire: Wire
+    path: ProbedPath
+
+    @property
+    def hub(self) -> HubNode:
+        return self.path.hub
+
+    @property
+    def wire(self) -> Wire:
+        return self.path.wire
 
     def begin(self, **fields: object) -> None:
-        self.hub.do("probe", probe="p", site="far", **fields)
+        self.path.begin("p", **fields)
 
     def ended(self, seconds: float = 60.0) -> Line:
-        return self.hub.wait_event(seconds, event="probe-ended", probe="p")
+        return self.path.ended("p", seconds)
 
     def run(self, **fields: object) -> tuple[Line, WireReport]:
         self.begin(**fields)
@@ -82,20 +88,8 @@ def stand(
     buffer_bytes: int = BUFFER_BYTES,
 ) -> Scene:
     needs("root", "netns", "veth", "bridge", "tun")
-    lab = stack.enter_context(Lab(["hub", "far"]))
-    to_right, to_left = lanes(direction, every, buffer_bytes)
-    wire = stack.enter_context(Wire(lab, "hub", "far", to_right=to_right, to_left=to_left))
-    hub = HubNode(directory / "hub", listen=f"{wire.left_address}:7370", prefix=lab.command("hub", []))
-    stack.callback(hub.stop)
-    hub.start()
-    hub.feed("NGRID")
-    site = SiteNode(directory / "far", hub.address, prefix=lab.command("far", []))
-    hub.site("far", {"feed": "NGRID", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
-    stack.callback(site.stop)
-    site.start()
-    hub.wait_connected("far")
-    hub.wait_event(event="traffic")
-    return Scene(hub, site, wire)
+    to_site, to_hub = lanes(direction, every, buffer_bytes)
+    return Scene(probed_path(stack, directory, to_site=to_site, to_hub=to_hub))
 
 
 @pytest.fixture
