@@ -14,15 +14,15 @@ PAYLOAD_BYTES, FRAME_BYTES = 1_200, 66
 def iperf3_rows(directory: Path, runs: int) -> list[Row]:
     """The rate that arrives when iperf3 sends more than the wire carries, beside the wire's."""
     if shutil.which("iperf3") is None:
-        raise MissingError("iperf3 is not installed; the knee stands beside the wire's rate alone")
+        raise MissingError("iperf3 is not installed (apt-get install iperf3); the knee stands beside the wire's rate alone")
     found = []
     for run in range(runs):
         with wired(directory / str(run)) as path:
             server = path.lab.run("far", ["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
             flood = ["iperf3", "-c", path.wire.right_address, "-u", "-b", f"{2 * WIRE_BPS}", "-l", f"{PAYLOAD_BYTES}"]
-            told = json.loads(path.lab.output("hub", [*flood, "-t", "3", "-J"]))
+            report = json.loads(path.lab.output("hub", [*flood, "-t", "3", "-J"]))
             server.wait(timeout=30)
-        payload_bps = told["end"]["sum_received"]["bits_per_second"]
+        payload_bps = report["end"]["sum_received"]["bits_per_second"]
         found.append(payload_bps * (PAYLOAD_BYTES + FRAME_BYTES) / PAYLOAD_BYTES / M)
     goal = Goal("ratio", "1 +-", 0.05)
     case = "iperf3 -u at twice the wire's rate: rate that arrives"
