@@ -14,7 +14,7 @@ PAYLOAD_BYTES, FRAME_BYTES = 1_200, 66
 def iperf3_rows(directory: Path, runs: int) -> list[Row]:
     """The rate that arrives when iperf3 sends more than the wire carries, beside the wire's."""
     if shutil.which("iperf3") is None:
-        raise MissingError("iperf3 is not installed (apt-get install iperf3); the knee stands beside the wire's rate alone")
+        raise MissingError("iperf3 is not installed (apt-get install iperf3), so no peer stands beside the knee")
     found = []
     for run in range(runs):
         with wired(directory / str(run)) as path:
