@@ -17,7 +17,8 @@ M = 1_000_000
 MOST_SENT_VARIATION = 0.02
 
 
-@pytest.mark.parametrize("seconds", [20, pytest.param(600, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("seconds", [20, 600])
 def test_a_soak_is_steady_on_a_circuit_and_not_beside_greedy_flows(tmp_path: Path, seconds: float) -> None:
     needs("root", "netns", "veth", "bridge", "htb", "vxlan")
     if "bbr" not in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split():
