@@ -85,8 +85,10 @@ class LatencyService:
         """
         read = await asyncio.to_thread(read_batch, text)
         now = self._clock.now()
-        if self._bus is not None and (paths := measured_paths(read.batch.sketches, self._minute())):
-            self._bus.publish(PathsMeasured(paths))
+        if self._bus is not None:
+            paths = await asyncio.to_thread(measured_paths, read.batch.sketches, self._minute())
+            if paths:
+                self._bus.publish(PathsMeasured(paths))
         fault = _fault_of(read, now)
         fresh = await self._ledger.write(lambda tx: _keep(tx, read.batch, fault))
         if fresh:
