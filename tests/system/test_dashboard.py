@@ -15,6 +15,9 @@ from kit.page_hub import PATIENCE_MS, Hub
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
 
+A_LATENCY = re.compile(r"^\s*(\u2212?[\d.]+ (ms|s)( \(clock\))?|not known \([\d.]+ (ms|s)\))\s*$")
+"""A figure. On a busy machine the bound of the clocks may exceed half of a latency of loopback."""
+
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
@@ -62,7 +65,7 @@ def test_what_flows_is_on_the_page_without_a_reload(hub: Hub, page: Page, tmp_pa
     expect(site.locator("[data-label=Stored]")).to_have_text("20")
     expect(site.locator("[data-label='Clock offset ± bound']")).to_contain_text("±")
     for label in ("p50", "p99", "Worst"):
-        expect(feed.locator(f"[data-label={label}]")).to_have_text(re.compile(r"^\s*\u2212?[\d.]+ (ms|s)\s*$"))
+        expect(feed.locator(f"[data-label={label}]")).to_have_text(A_LATENCY)
     feed.get_by_role("link", name="TEST").click()
     expect(page).to_have_url(re.compile("#/feeds/TEST$"))
     expect(page.get_by_role("heading", name="TEST", exact=True)).to_be_focused()
