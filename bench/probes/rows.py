@@ -122,19 +122,27 @@ def _constant(directory: Path, wanted: Wanted) -> list[Row]:
 
 
 def _soaks(directory: Path, wanted: Wanted) -> list[Row]:
-    """Steadiness on a circuit and beside greedy flows; one run, as each is long."""
+    """Steadiness on a circuit and beside greedy flows, by both transports; one run, as each is long."""
+    return _soak(directory / "tcp", wanted, "tcp", ("9", "10")) + _soak(
+        directory / "udp", wanted, "udp", ("9b", "10b")
+    )
+
+
+def _soak(directory: Path, wanted: Wanted, transport: str, numbers: tuple[str, str]) -> list[Row]:
+    directory.mkdir(parents=True)
     with ExitStack() as stack:
-        found = soaks_beside_flows(directory, stack, seconds=wanted.soak_s)
+        found = soaks_beside_flows(directory, stack, seconds=wanted.soak_s, transport=transport)
     sent_percent = 100 * found.circuit.sent_variation
     if sent_percent > MOST_SENT_VARIATION_PERCENT:
         raise RuntimeError(f"the sender's own rate varied by {sent_percent:.1f} %: machine too busy to judge")
-    case = f"soak of {wanted.soak_s:.0f} s at {SOAK_BPS / M:.0f} Mb/s on a circuit: variation of the 1 s rate"
+    rate = f"{wanted.soak_s:.0f} s at {SOAK_BPS / M:.0f} Mb/s by {transport.upper()}"
+    case = f"soak of {rate} on a circuit: variation of the 1 s rate"
     circuit, routed = 100 * found.circuit.variation, 100 * found.routed.variation
+    # Datagrams lose the share by which the flows overshoot, which is their own matter; a TCP connection gives way.
+    beside = Goal("ours", ">=", 10) if transport == "tcp" else None
     return [
-        Row("9", case, "%", circuit, "routed", routed, 1, Goal("ours", "<=", 3)),
-        Row(
-            "10", "the same beside greedy flows on the routed path", "%", routed, "", None, 1, Goal("ours", ">=", 10)
-        ),
+        Row(numbers[0], case, "%", circuit, "routed", routed, 1, Goal("ours", "<=", 3)),
+        Row(numbers[1], "the same beside greedy flows on the routed path", "%", routed, "", None, 1, beside),
     ]
 
 

@@ -42,7 +42,9 @@ class Soaks:
     routed: Soak
 
 
-def soaks_beside_flows(directory: Path, stack: ExitStack, *, seconds: float, control: str = "bbr") -> Soaks:
+def soaks_beside_flows(
+    directory: Path, stack: ExitStack, *, seconds: float, transport: str = "udp", control: str = "bbr"
+) -> Soaks:
     """Soaks to two sites of one host: one has its session on the circuit, the other one on the routed path."""
     lab = stack.enter_context(Lab(["hub", "far", "crowd"]))
     world = CircuitHub(lab, directory, stack, port_bps=100 * M)
@@ -52,7 +54,7 @@ def soaks_beside_flows(directory: Path, stack: ExitStack, *, seconds: float, con
     world.wait_shown(number, lambda shown: shown["state"] in ("active", "degraded"), "circuit that is up", 60)
     _join(world, directory, stack, near=world.shown(number)["ends"][0]["address"].partition("/")[0])
     stack.enter_context(_coming_and_going(lab, control))
-    begun = {site: _begin(world, site, seconds) for site in (BY_CIRCUIT, SITE)}
+    begun = {site: _begin(world, site, seconds, transport) for site in (BY_CIRCUIT, SITE)}
     ended = {site: _ended(world, number, seconds) for site, number in begun.items()}
     return Soaks(ended[BY_CIRCUIT], ended[SITE])
 
@@ -88,8 +90,8 @@ def _join(world: CircuitHub, directory: Path, stack: ExitStack, *, near: str) ->
     wait_for("a session on the circuit", lambda: world.hub.ask("GET", f"/v1/sites/{BY_CIRCUIT}")["connected"], 60)
 
 
-def _begin(world: CircuitHub, site: str, seconds: float) -> int:
-    wanted = {"site": site, "kind": "soak", "rate_bps": SOAK_BPS, "seconds": seconds}
+def _begin(world: CircuitHub, site: str, seconds: float, transport: str) -> int:
+    wanted = {"site": site, "kind": "soak", "rate_bps": SOAK_BPS, "seconds": seconds, "transport": transport}
     return int(world.hub.ask("POST", "/v1/probes", json=wanted)["id"])
 
 
