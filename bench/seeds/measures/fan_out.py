@@ -15,6 +15,7 @@ from bench.seeds.models import copies, egress_ratio, multicast_s, unicast_s
 from bench.unicast import many
 from downburst.recordings.traces import Arrival
 from downburst_scheduler.figures.traffic import Arrivals
+from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.transports import multicast, unicast
 from kit.namespaces import Lab
@@ -77,15 +78,17 @@ def twenty_four(directory: Path, wanted: Wanted) -> list[Row]:
 
 def busiest(directory: Path, wanted: Wanted) -> list[Row]:
     """The busiest part of an hour of NGRID to six sites, 100 Mb/s at the sender, by unicast and by multicast."""
-    arrivals = busiest_minute.minute(wanted.of(15, 60), wanted.notes)
-    found = {}
-    for way in (False, True):
-        with Lab(_hosts(6)) as lab:
-            run = partial(busiest_minute.played, lab, arrivals=arrivals, multicast=way)
-            found[way] = Turns(directory, wanted.notes).second_try(f"busiest part, multicast {way}", run).mean_ms
-    case = "busiest part of NGRID's hour, 6 sites, 100 Mb/s: mean latency by unicast over multicast"
-    ratio = found[False] / found[True]
-    return [Row("D19", case, "times", ratio, "model", _waits(arrivals), 1, Goal("ratio", "1 +-", 0.5))]
+    arrivals = busiest_minute.minute(BUSIEST_S, wanted.notes)
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(wanted.runs):
+        for way, means_ms in found.items():
+            with Lab(_hosts(6)) as lab:
+                run = partial(busiest_minute.played, lab, arrivals=arrivals, multicast=way)
+                waits = Turns(directory, wanted.notes).second_try(f"busiest part, multicast {way}", run)
+            means_ms.append(waits.mean_ms)
+    case = f"busiest {BUSIEST_S:.0f} s of NGRID's hour, 6 sites, 100 Mb/s: mean latency, unicast over multicast"
+    ratio, model = median(found[False]) / median(found[True]), _waits(arrivals)
+    return [Row("D19", case, "times", ratio, "model", model, wanted.runs, Goal("ratio", "1 +-", 0.5))]
 
 
 def sites_of_the_idd(directory: Path, wanted: Wanted) -> list[Row]:
@@ -161,7 +164,7 @@ def _predicted_s(way: str) -> float:
 def _waits(trace: list[Arrival]) -> float:
     """The models' mean latency by unicast over that by multicast."""
     arrivals, sites = Arrivals.of_trace(trace), [PathFacts()] * 6
-    apart = unicast(arrivals, sites, egress_bps=busiest_minute.USABLE_BPS)
+    apart = unicast(arrivals, sites, egress_bps=busiest_minute.USABLE_BPS, order=Order.FIRST_COME)
     together = multicast(arrivals, sites, rate_bps=busiest_minute.LEG_BPS / FRAMED)
     return apart.latencies.together.mean / together.latencies.together.mean
 
@@ -189,6 +192,7 @@ def _hosts(sites: int) -> tuple[str, ...]:
 
 FRAMED = 1.075
 """Bits of frames for each of a product's."""
+BUSIEST_S = 15.0
 MANY, EGRESS_BPS, LEG_BPS = 24, 20 * M, 19_500_000
 UNICAST, MULTICAST, TCP = "unicast", "multicast", "plain TCP"
 _AT_LEAST, _AT_MOST = Goal("ratio", ">=", 1.0), Goal("ratio", "<=", 1.0)

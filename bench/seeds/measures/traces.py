@@ -104,7 +104,7 @@ def _noted(wanted: Wanted, note: str) -> None:
 GIGABIT_BPS = 1e9
 GAP_S, SETUP_S, HOLD_S = 1.0, 1.0, 10.0
 MINUTES_A_DAY = 1_440
-TRANSFERS, SIZE_BYTES, DAYS = 145, 32_000_000_000, 60
+TRANSFERS, SIZE_BYTES, DAYS = 145, 32_000_000_000, 2
 _NEAR, _AS_MUCH = Goal("ratio", "1 +-", 0.05), Goal("ratio", ">=", 1.0)
 GROUPS = {
     "sessions": Group(("B5",), sessions_of_the_hour),
