@@ -101,9 +101,10 @@ class Run:
 
     def _described_now(self) -> dict[str, Any]:
         runs = f"{self.wanted.runs} run{'s' if self.wanted.runs > 1 else ''} of each"
+        programs = "not optimised" if os.environ.get("DOWNBURST_PROFILE") == "debug" else "optimised"
         return {
             "date": datetime.now(UTC).date().isoformat(),
-            "extent": f"{runs}, {'quick' if self.wanted.quick else 'full'}",
+            "extent": f"{runs}, {'quick' if self.wanted.quick else 'full'}, programs {programs}",
             "machine": report.machine() | {"load_1min_after": os.getloadavg()[0]},
         }
 

@@ -109,8 +109,8 @@ def _seconds(wanted: Wanted) -> float:
 
 UNTUNED_BYTES = 100_000
 _AT_LEAST = Goal("ratio", ">=", 1.0)
-GAINS = {"reno": Goal("ours", ">=", 5), "cubic": Goal("ours", ">=", 4), "bbr": Goal("ours", "1 +-", 0.1)}
-"""Loss-based controls gain, BBR does not."""
+GAINS = {"reno": Goal("ratio", "1 +-", 0.4), "cubic": Goal("ratio", "1 +-", 0.4), "bbr": Goal("ours", "1 +-", 0.1)}
+"""Loss-based controls gain as the model has it; BBR does not."""
 GROUPS = {
     "parallel": Group(("B1", "T2", "T3"), parallel, WIRES),
     "windows": Group(("T1",), windows, WIRES),

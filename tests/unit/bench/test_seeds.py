@@ -4,16 +4,23 @@ import json
 from argparse import Namespace
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bench import spacing
+from bench.harness.counters import LinkBytes
+from bench.harness.delivery import Delivery
 from bench.harness.report import Goal, Row
+from bench.peers.peer_to_peer import part_of
+from bench.probes.rows import MEASURES
 from bench.seeds import feeds
 from bench.seeds.__main__ import Run, change, measure, needed
 from bench.seeds.figures import FIGURES, Published
 from bench.seeds.figures.published import SOURCES, UVA
 from bench.seeds.measures import GROUPS, Group, Wanted
+from bench.seeds.measures.fan_out import last_site_s
 from bench.seeds.models import MODELS, agrees, vcmtp_rate
 from bench.seeds.page import NAMES, page, row_cells, row_of
 from bench.seeds.rows import BY_ID, MEASURED, Studied, Verdict, by_id, studied
@@ -126,6 +133,33 @@ def test_traffic_is_measured_without_a_network(tmp_path: Path, monkeypatch: pyte
     assert [row.id for row in rows if not row.met] == []
     assert len(wanted.notes) == 1, "the recorded hour is missing, and a made-up one stands in, by name"
     assert "made-up NGRID hour" in rows[0].case
+
+
+def test_rows_of_other_measurements_get_the_numbers_of_published_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manners = [spacing.Run(manner, 0, share, 4.0, 1.0) for manner, share in (("blocking", 0.2), ("adaptive", 0.7))]
+    polling = spacing.Run("polling", 0, 1.0, 3.0, 1.0)
+    monkeypatch.setattr(spacing, "measured", lambda _seconds, *, debug: [*manners, polling])
+    monkeypatch.setitem(MEASURES, "soak", lambda *_: [replace(ROW, id="9"), replace(ROW, id="10"), ROW])
+    wanted = Wanted(1, quick=True)
+    of_spacing, of_soak = (GROUPS[name].measure(tmp_path, wanted) for name in ("spacing", "soak"))
+    assert [(row.id, row.met) for row in of_spacing] == [("U1", True), ("U2", True), ("U3", True)]
+    assert [row.id for row in of_soak] == ["U11", "U12"]
+
+
+def test_a_delivery_without_all_sites_is_no_result() -> None:
+    links = dict.fromkeys(("hub", "one", "two"), LinkBytes(0, 0))
+    assert last_site_s(Delivery(1, {"one": 1.0, "two": 3.0}, 0.0, links)) == 3.0
+    with pytest.raises(RuntimeError, match="1 of 2 sites stayed incomplete"):
+        last_site_s(Delivery(1, {"one": 1.0}, 0.0, links))
+
+
+@pytest.mark.parametrize("size", [0, 1, 6, 7, 1_000_003])
+def test_the_parts_of_peers_cover_a_file_once(size: int) -> None:
+    parts = [part_of(size, number, 7) for number in range(7)]
+    assert (parts[0][0], parts[-1][1]) == (0, size)
+    assert all(end == begin for (_, end), (begin, _) in pairwise(parts))
 
 
 def test_a_page_shows_each_row_of_its_document() -> None:
