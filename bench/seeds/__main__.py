@@ -86,9 +86,10 @@ class Run:
         if self._options.models:
             self._described = {name: earlier[name] for name in self._described}
         self.measured = of_document(earlier)
-        self.wanted.notes.extend(earlier["notes"])
         known = {row["id"] for row in earlier["rows"]}
         self.to_measure = self._options.only or [name for name in BY_ID if name not in self.measured]
+        again = () if self._options.models else tuple(needed(self.to_measure))
+        self.wanted.notes.extend(note for note in earlier["notes"] if not any(f" {name}:" in note for name in again))
         self.ids = [name for name in BY_ID if name in self.ids or name in known]
 
     def document(self) -> dict[str, Any]:
@@ -119,7 +120,7 @@ def measure(name: str, group: Group, wanted: Wanted) -> list[report.Row]:
     """The rows of a group; one that fails twice, or can't be measured here, is noted."""
     able = reasons() if group.needs else {}
     if missing := [f"{need}: {able[need]}" for need in group.needs if able[need]]:
-        wanted.notes.append(f"NOT MEASURED, {name} ({', '.join(group.rows)}): {'; '.join(missing)}")
+        wanted.notes.append(f"NOT MEASURED, {name}: {'; '.join(missing)}")
         return []
     for repeated in (False, True):
         try:

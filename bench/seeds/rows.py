@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bench.harness.report import Row, figure
+from bench.harness.report import Row
 from bench.seeds.figures import FIGURES, Published, Value
 from bench.seeds.measures import GROUPS
 from bench.seeds.models import MODELS, agrees
+from bench.seeds.page import counted
 
 
 class Verdict(StrEnum):
@@ -82,16 +83,8 @@ def of_document(document: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 def summary(rows: Sequence[Studied]) -> str:
     """The counts of a run in a sentence."""
-    counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in Verdict}
-    named = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    return f"{len(rows)} rows, {sum(bool(row.measured) for row in rows)} measured: {named}"
-
-
-def shown(value: Value | None, unit: str) -> str:
-    """A figure with its unit, or a dash."""
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else f"{figure(value)} {unit}".strip()
+    verdicts = [str(row.verdict) for row in rows]
+    return f"{len(rows)} rows, {sum(bool(row.measured) for row in rows)} measured: {counted(verdicts)}"
 
 
 def _studied(published: Published, measured: tuple[Mapping[str, Any], ...]) -> Studied:

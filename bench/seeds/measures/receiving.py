@@ -68,10 +68,10 @@ def processor_time(directory: Path, wanted: Wanted) -> list[Row]:
                 _s_per_gb(turns.second_try(f"5 MB: {contender.name}", run)) for _ in range(wanted.runs)
             )
     ours, bare = found[CatchUp.name], found[Sendfile.name]
-    case = "5 MB to 2 sites: both ends, for a gigabyte at a site"
+    case, less = "5 MB to 2 sites: both ends, for a gigabyte at a site", Goal("ratio", "<=", 1)
     return [
         Row("B3", f"{case}, encrypted", "s/GB", ours, "GridFTP, one end", 1.48, wanted.runs, Goal("ratio", "<=", 2)),
-        Row("B4", f"{case}, by sendfile", "s/GB", bare, "iperf, one end", 0.29, wanted.runs, Goal("ratio", "<=", 3)),
+        Row("B4", "the same over that by sendfile", "times", ours / bare, "GridFTP", 1.48 / 0.29, wanted.runs, less),
     ]
 
 

@@ -115,12 +115,13 @@ def test_a_measurement_that_skips_twice_is_left_out_by_name() -> None:
 
 def test_a_resumed_run_measures_the_rows_that_it_lacks_or_that_are_named(tmp_path: Path) -> None:
     out = tmp_path / "result.json"
-    document = {"rows": [row.as_json() for row in studied(["C2", "B5"], by_id([replace(ROW, id="C2")]))], "notes": []}
-    out.write_text(json.dumps(document))
+    document = {"rows": [row.as_json() for row in studied(["C2", "B5"], by_id([replace(ROW, id="C2")]))]}
+    out.write_text(json.dumps(document | {"notes": ["NOT MEASURED, set-up: no vxlan", "NOT MEASURED, soak: busy"]}))
     rest, again = (_resumed(out, only) for only in (None, ["C2"]))
     assert (set(BY_ID) - {"C2"}, len(rest.ids)) == (set(rest.to_measure), len(BY_ID))
     assert (again.to_measure, again.ids) == (["C2"], ["C2", "B5"])
     assert list(needed(again.to_measure)) == ["set-up"]
+    assert again.wanted.notes == ["NOT MEASURED, soak: busy"]
 
 
 def test_traffic_is_measured_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +170,9 @@ def test_a_page_shows_each_row_of_its_document() -> None:
     assert "another: 1000 Mb/s, model 3467 Mb/s, ratio 0.288 (ratio 1 +- 0.1: **not met**)" in shown[0]
     assert row_cells(shown[1])[5:] == ["missing: a network card with RDMA", "missing"]
     assert row_cells(shown[2])[4] == "unicast"
+    assert "3 rows, 1 of them measured: 1 hold, 1 differ, 1 missing." in " ".join(page(_document(rows)).split())
+    noted = page(_document(rows) | {"notes": ["NOT MEASURED, knee: " + "a long reason " * 20]})
+    assert max(len(line) for line in noted.splitlines() if not line.startswith("|")) <= 120
 
 
 def test_the_page_in_the_docs_agrees_with_the_data_module_and_the_models() -> None:
