@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .PHONY: help setup setup-test setup-bench demo check test test-all lint unit sim contract integration system nightly \
 	node-kafka test-cluster test-peers compose-smoke air-gap deb audit sbom release pictures \
 	bench bench-multicast bench-unicast bench-disk bench-circuits bench-paths bench-scheduler bench-ldm bench-people \
-	bench-probes bench-distributed bench-beside bench-spacing \
+	bench-probes bench-distributed bench-beside bench-spacing bench-seeds \
 	lock clean
 
 help: ## List the targets
@@ -94,6 +94,7 @@ bench: ## List the side-by-side measurements that exist
 	@echo "  bench-ldm           eight LDM downstreams of a hub: products a second, silence, processor time"
 	@echo "  bench-spacing       datagrams 12 us apart: loss, spacing and CPU of receivers that block, adapt and poll"
 	@echo "  bench-people        questions about thirty days of latency on both databases, then the pages"
+	@echo "  bench-seeds         published figures of five studies beside models and measurements; writes docs/studies.md"
 	@echo "  bench-scheduler     cost of planning, and predictions beside measurements"
 	@echo "  bench-beside        one of these in two checkouts in turns: BEFORE=../other, ARGS=\"--bench multicast\""
 
@@ -131,6 +132,9 @@ bench-ldm: setup-bench ## Measure a hub that serves LDM downstreams; OUT=file.js
 
 bench-spacing: setup-bench ## Measure receivers of datagrams 12 us apart; OUT=file.json
 	@$(MEASURE) -m bench.spacing $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-seeds: setup-bench ## Measure the published figures of five studies again, as root; ARGS="--quick"
+	@$(MEASURE) -m bench.seeds --out $(or $(OUT),dist/seeds.json) $(ARGS)
 
 bench-beside: setup-bench ## Measure this checkout and another one in turns; BEFORE=directory of the other
 	@$(MEASURE) -m bench.two_checkouts $(BEFORE) $(if $(OUT),--out $(OUT)) $(ARGS)

@@ -11,7 +11,7 @@ from bench.harness.report import Goal, Row, median
 from bench.harness.scratch import scratch, tell
 from bench.harness.turns import FAILURES
 from bench.probes import peer, tcp
-from bench.probes.path import DELAY_MS, WIRE_BPS, M, MissingError, probed, wired
+from bench.probes.path import DELAY_MS, LANE, WIRE_BPS, M, MissingError, probed, wired
 from kit.probe_soaks import SOAK_BPS, soaks_beside_flows
 from kit.probe_trials import FAST_LANE, OBJECTIVE_MS, beside_probes, end_for_late_products
 from kit.probed_hub import probed_hub
@@ -182,16 +182,18 @@ def _late(directory: Path, wanted: Wanted) -> list[Row]:
 
 def _stamp(directory: Path, wanted: Wanted) -> list[Row]:
     """STAMP over the same wire."""
-    found = []
-    for run in range(wanted.runs):
-        with wired(directory / str(run)) as path:
-            lab, address = path.lab, path.wire.right_address
-            with reflector(f"{address}:0", inside=lambda argv, lab=lab: lab.command("far", argv)) as listens:
-                inside = lambda argv, lab=lab: lab.command("hub", argv)  # noqa: E731
-                report = sent(listens, "--count", 100, "--interval-ms", 10, inside=inside)
-        found.append(report["round_trip_ns"]["median"] / 1e6)
+    found = [round_trip_ms(directory / str(run), LANE) for run in range(wanted.runs)]
     goal = Goal("ratio", "1 +-", 0.1)
     return [Row("14", "STAMP: round trip, median", "ms", median(found), "wire", 2 * DELAY_MS, wanted.runs, goal)]
+
+
+def round_trip_ms(directory: Path, lane: Lane) -> float:
+    """The median round trip by STAMP over a wire with this lane in both directions."""
+    with wired(directory, lane, lane) as path:
+        lab, address = path.lab, path.wire.right_address
+        with reflector(f"{address}:0", inside=lambda argv: lab.command("far", argv)) as listens:
+            report = sent(listens, "--count", 100, "--interval-ms", 10, inside=lambda argv: lab.command("hub", argv))
+    return float(report["round_trip_ns"]["median"]) / 1e6
 
 
 MOST_SENT_VARIATION_PERCENT = 2.0

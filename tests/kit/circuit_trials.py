@@ -180,14 +180,21 @@ def feed_schedule(seed: int, *, seconds: float, mean_bps: float, mean_bytes: int
 
 
 def small_buffer(
-    directory: Path, stack: ExitStack, *, line: Lane, control: str, rounds: int, seconds: float
+    directory: Path,
+    stack: ExitStack,
+    *,
+    line: Lane,
+    control: str,
+    rounds: int,
+    seconds: float,
+    shaped_share: float = 0.9,
 ) -> SmallBuffer:
     """One flow in turn on the line itself and on a circuit of the line's rate, by its acknowledged bytes."""
     lab = stack.enter_context(Lab(["hub", "far"]))
     wire = stack.enter_context(Wire(lab, "hub", "far", to_right=line, to_left=Lane(delay_ms=line.delay_ms)))
     assert line.rate_bps
     bed = Bed(lab, directory, stack, rate_bps=line.rate_bps, port=wire.device)
-    lease = bed.lease()
+    lease = bed.lease(shaped_share=shaped_share)
     lease["ends"][0]["underlay"], lease["ends"][1]["underlay"] = wire.left_address, wire.right_address
     lease["rate_in_bps"] = 0
     assert bed.hub.do("circuit-up", circuit=lease)["state"] == "up"

@@ -244,6 +244,16 @@ def rate_with(directory: Path, path: AnyPath, *, congestion: str, connections: i
     return rate_bps
 
 
+def rate_with_buffer(directory: Path, path: AnyPath, *, send_buffer_bytes: int | None, seconds: float) -> float:
+    """The rate of one CUBIC connection with this send buffer, or that of the kernel, in bits per second."""
+    with PathBed(directory, path, congestion="cubic") as bed:
+        if send_buffer_bytes is not None:
+            _profile(bed, mode="static", knobs={"send_buffer_bytes": send_buffer_bytes})
+        rate_bps = bed.rate_bps(seconds)
+        bed.check_wires()
+    return rate_bps
+
+
 @dataclass(frozen=True)
 class Learned:
     """The gain of a profile that the node learned by itself, from the hub's default on."""

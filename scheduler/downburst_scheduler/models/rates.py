@@ -1,11 +1,10 @@
-"""The rate of one connection on a path, by its congestion control, and the effect of a relay.
+"""The rate of one connection on a path, by its congestion control, direct or over relays.
 
 Closed forms from the literature, used as caps and cross-checks: a measured rate is always better. Loss is a share of
 packets; rates are bits of payload per second.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from downburst.domain.tcp.rates import CongestionControl, cubic_bps, reno_bps
@@ -74,33 +73,6 @@ def whole(path: PathFacts) -> PathFacts:
 def bbr_bps(capacity_bps: float, loss: float) -> float:
     """The capacity less the loss, until loss is so high that BBR takes it for congestion."""
     return capacity_bps * (1 - loss) if loss < BBR_GIVES_WAY else capacity_bps * (1 - BBR_GIVES_WAY) * BBR_AFTER
-
-
-@dataclass(frozen=True, slots=True)
-class RelayChoice:
-    """A path in segments beside the direct one."""
-
-    direct_bps: float
-    bound_bps: float
-    """The slowest segment."""
-    expected_bps: float
-    """The share of it achieved in practice."""
-
-    @property
-    def relay(self) -> bool:
-        """True if relays are worth it."""
-        return self.expected_bps > self.direct_bps
-
-
-def relay_choice(direct_bps: float, segments_bps: Sequence[float]) -> RelayChoice:
-    """Compares relays with the direct path."""
-    bound_bps = min(segments_bps)
-    return RelayChoice(direct_bps, bound_bps, bound_bps * RELAYED_SHARE)
-
-
-def split_gain(path: PathFacts, segments: Sequence[PathFacts]) -> float:
-    """The speed-up of a path that relays divide; an upper bound, of which BBR gains little."""
-    return min(connection_bps(segment) for segment in segments) / connection_bps(path)
 
 
 def _by_loss(path: PathFacts) -> float:

@@ -10,7 +10,7 @@ import pytest
 from downburst.domain.plans import Pin, Transport
 from downburst_scheduler.figures.traffic import Arrivals, FeedWindow
 from downburst_scheduler.models.candidates import Evaluated, compare, evaluate
-from downburst_scheduler.models.demand.choosing import RISK, ROOMY, SAFELY, terms_for
+from downburst_scheduler.models.demand.choosing import RISK, ROOMY, SAFELY, choice_for
 from downburst_scheduler.models.demand.playing import recurring, sojourns_s
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.flips import flip
@@ -46,7 +46,10 @@ def asked(arrivals: Arrivals, site: SiteFacts, latency_s: float = 5.0) -> Asked:
 
 def terms(arrivals: Arrivals, site: SiteFacts, latency_s: float = 5.0) -> DemandTerms | str:
     assert site.demand is not None
-    return terms_for(asked(arrivals, site, latency_s), site, site.demand)
+    if site.demand.spent is not None:
+        return site.demand.spent
+    found = choice_for(asked(arrivals, site, latency_s), [site], site.demand)
+    return found.refusal or found.terms
 
 
 def dynamic(arrivals: Arrivals, *wanted: SiteFacts, **other: object) -> Evaluated:

@@ -37,14 +37,6 @@ class Choice:
     refusal: str | None = None
 
 
-def terms_for(asked: Asked, site: SiteFacts, offer: DemandOffer) -> DemandTerms | str:
-    """The terms that cost least and meet the objective, or else come nearest to it; or the reason not to order."""
-    if offer.spent is not None:
-        return offer.spent
-    found = choice_for(asked, [site], offer)
-    return found.terms if found.refusal is None else found.refusal
-
-
 def choice_for(asked: Asked, sites: Sequence[SiteFacts], offer: DemandOffer) -> Choice:
     """One choice for several sites with this offer, by the slowest and the longest of their paths.
 

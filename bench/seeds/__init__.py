@@ -1,0 +1,1 @@
+"""The published figures of five studies: beside the models of the product, and measured again."""
