@@ -450,6 +450,16 @@ def put_feed(feed: str, body: feeds.FeedChange, *, if_match: str | None = None) 
     )
 
 
+def list_catch_ups(feed: str, *, cursor: str | None = None, limit: int | None = None) -> Call[list[feeds.CatchUp]]:
+    """The last streams by which several sites caught up on the feed together, since the hub started; newest first."""
+    return Call(
+        "GET",
+        path_of("v1", "feeds", feed, "catch-ups"),
+        list[feeds.CatchUp],
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
 def show_distribution(feed: str, *, hours: float | None = None) -> Call[products.Distribution]:
     """Product sizes of a feed and gaps between its products, from its log."""
     return Call("GET", path_of("v1", "feeds", feed, "distribution"), products.Distribution, query={"hours": hours})

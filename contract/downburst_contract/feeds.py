@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field
 
 from downburst.domain import feeds as feeds_domain
 from downburst.domain import plans as plans_domain
+from downburst.domain.backlog import CatchUpChanged
 from downburst.domain.feeds import DuplicateRule, Durability, FeedClass
 from downburst.domain.plans import Transport
 from downburst.domain.receipts import Settled
@@ -91,6 +92,35 @@ class Feed(Answer):
     def of(cls, feed: feeds_domain.Feed) -> Self:
         """A feed for clients."""
         return cls(**members(feed, feed="name"))
+
+
+class CatchUp(Answer):
+    """A stream that brought several sites what they all lacked of a feed after an outage."""
+
+    leg: int
+    """Its number, as of a leg."""
+    live_leg: int
+    """The leg that it ran beside."""
+    state: Literal["began", "ended"]
+    at: datetime
+    """The time of this state."""
+    sites: list[str]
+    """Those that were offered it; at the end those that received it."""
+    from_sequence: int
+    to_sequence: int
+    lacked_bytes: int
+    """The bytes that the sites lacked of the range together."""
+    sent_bytes: int
+    """Payload of the stream, with repairs; 0 before its end."""
+    saved_bytes: int
+    """The bytes that a copy for each site would have needed beyond the stream's; 0 before its end."""
+    sentence: str
+    """The price by one stream and by copies; at the end, the result."""
+
+    @classmethod
+    def of(cls, changed: CatchUpChanged) -> Self:
+        """A stream for clients."""
+        return cls(**{**members(changed, without=("feed",)), "sites": list(changed.sites)})
 
 
 class Outcomes(Answer):

@@ -235,6 +235,14 @@ class HubNode:
 
         return wait_for(f"event {wanted}", found, seconds)
 
+    def wait_event_after(self, place: int, seconds: float = 60.0, **wanted: Any) -> Line:
+        """Waits for an event with these fields behind this number of events."""
+
+        def found() -> Line | None:
+            return next((e for e in self.events[place:] if all(e.get(k) == v for k, v in wanted.items())), None)
+
+        return wait_for(f"event {wanted}", found, seconds)
+
     def events_named(self, name: str) -> list[Line]:
         """All events of this name so far."""
         return [event for event in list(self.events) if event["event"] == name]

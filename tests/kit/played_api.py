@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 from downburst.domain.access import LinkKind, hashed
 from downburst.domain.alarms import AlarmKind, Condition
-from downburst.domain.backlog import FeedBacklog
+from downburst.domain.backlog import CatchUpChanged, FeedBacklog
 from downburst.domain.circuits import CircuitState, CircuitUse, Direction, Measured
 from downburst.domain.events import (
     ActionFailed,
@@ -266,11 +266,19 @@ def _happen(live: Any, clock: FakeClock) -> None:
     live.apply(BacklogSeen((SiteBacklog("cma.example", lacking),)))
     live.apply(LegChanged("NGRID", 2, "unl.edu", "joined", now))
     live.apply(LegChanged("NGRID", 2, "cma.example", "never-heard", now, reason="no querier"))
+    live.apply(_catch_up(now))
     live.apply(UpstreamChanged("national", "connected", now, hub="National Hub"))
     live.apply(LdmSourceChanged("conduit", "idd-a.example", "connected", now, mode="primary"))
     live.reported(
         "20160929125247 20160929125248              ingest1.local.irads NEXRAD2 rpga1_v_140.172.24.16          187"
         "     22151151 0.596241       1.16   11@0022                6.8.1\n"
+    )
+
+
+def _catch_up(now: datetime) -> CatchUpChanged:
+    sites, sentence = ("cma.example", "unl.edu"), "2 sites caught up on feed NGRID by one stream of 31.0 MB"
+    return CatchUpChanged(
+        "NGRID", 2**30 + 2, 2, "ended", now, sites, 3, 9, 60_000_000, 31_000_000, 29_000_000, sentence
     )
 
 
@@ -419,6 +427,7 @@ async def _look(play: Played) -> None:
     await ask("GET", "/v1/feeds/{feed}", feed="NGRID")
     await ask("GET", "/v1/feeds/{feed}/plans", feed="NGRID")
     await ask("GET", "/v1/feeds/{feed}/outcomes", feed="NGRID")
+    await ask("GET", "/v1/feeds/{feed}/catch-ups", feed="NGRID")
     await ask("GET", "/v1/feeds/{feed}/seconds", feed="NGRID")
     await ask("GET", "/v1/feeds/{feed}/seconds", feed="NGRID", query="?site=unl.edu&limit=1")
     await ask("GET", "/v1/feeds/{feed}/seconds", feed="NGRID", query="?format=csv")

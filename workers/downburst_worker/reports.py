@@ -20,6 +20,7 @@ from downburst_worker.enrolment import Enrolment
 from downburst_worker.ledger_writer import LedgerWriter
 from downburst_worker.messages import (
     backlog_lines,
+    catch_up_lines,
     circuit_lines,
     lines,
     probe_lines,
@@ -79,7 +80,7 @@ class NodeReports:
             case "circuit" | "tcp-trial" | "relay" as name:
                 told = {"circuit": self._circuit_changed, "tcp-trial": self._trial_told, "relay": self._relay_told}
                 await told[name](line)
-            case "rtstats" | "stirred" | "silent" | "probe-second" | "probe-ended":
+            case "rtstats" | "stirred" | "silent" | "probe-second" | "probe-ended" | "catch-up":
                 self._measured(line)
             case "damaged" | "recovered" | "fault":
                 await self._trouble_told(line)
@@ -111,6 +112,9 @@ class NodeReports:
                 self._reporter.say(silence_lines.feed_stirred(line))
             case "silent":
                 self._reporter.say(silence_lines.feed_silent(line))
+            case "catch-up":
+                self._reporter.say(changed := catch_up_lines.catch_up_changed(line))
+                _LOG.info("catch-up by group %s: %s", changed.state, changed.sentence)
             case _:
                 self._shared.live.reported(sentence(line["line"]))
 

@@ -141,6 +141,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("DELETE", "/v1/feeds/{feed}"): OPERATE,
     ("GET", "/v1/feeds/{feed}/plans"): READ,
     ("GET", "/v1/feeds/{feed}/outcomes"): READ,
+    ("GET", "/v1/feeds/{feed}/catch-ups"): READ,
     ("GET", "/v1/feeds/{feed}/seconds"): READ,
     ("PUT", "/v1/feeds/{feed}/pin"): OPERATE,
     ("DELETE", "/v1/feeds/{feed}/pin"): OPERATE,

@@ -66,6 +66,13 @@ async def list_outcomes(hub: Hub, feed: str, page: Paged) -> list[shapes.Outcome
     return page.of(await hub.ledger.read(partial(service.outcomes, feed=feed)), "site")
 
 
+@router.get("/{feed}/catch-ups")
+async def list_catch_ups(hub: Hub, feed: str, page: Paged) -> list[shapes.CatchUp]:
+    """The last streams by which several sites caught up on the feed together, since the hub started; newest first."""
+    await hub.ledger.read(lambda tx: tx.feeds.one(feed))
+    return page.of(map(shapes.CatchUp.of, hub.live.catch_ups.of_feed(feed)), "to_sequence", falling=True)
+
+
 @router.get("/{feed}/seconds", response_model=list[shapes.FeedSecond], responses={404: {}})
 async def list_feed_seconds(  # noqa: PLR0913
     hub: Hub,

@@ -81,6 +81,12 @@ def traffic_text(
     )
 
 
+def catch_ups_text(feeds: Sequence[str], streams: Mapping[str, int], saved_bytes: Mapping[str, int]) -> Iterator[str]:
+    """Streams by which sites caught up together."""
+    yield text_of(catalogue.CATCH_UPS, (((feed,), streams.get(feed, 0)) for feed in feeds))
+    yield text_of(catalogue.CATCH_UP_SAVED_BYTES, (((feed,), saved_bytes.get(feed, 0)) for feed in feeds))
+
+
 def _sent(counters: Iterable[LegCounters]) -> Iterator[str]:
     """Without a label for legs: a feed gets a new leg with each change of its plan."""
     sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])

@@ -28,7 +28,15 @@ from downburst.sketches.sheet import Sheet
 from downburst_api.http.parameters import Hub
 from downburst_api.latency.service import minute_of
 from downburst_api.metrics.circuits import circuits_text, offers_text
-from downburst_api.metrics.hub import Standing, alarms_text, deadlines_text, host_clock_text, hub_text, traffic_text
+from downburst_api.metrics.hub import (
+    Standing,
+    alarms_text,
+    catch_ups_text,
+    deadlines_text,
+    host_clock_text,
+    hub_text,
+    traffic_text,
+)
 from downburst_api.metrics.latency import latency_text
 from downburst_api.metrics.probes import probes_of, probes_text
 from downburst_api.metrics.sites import backlogs_text, sites_text
@@ -107,6 +115,8 @@ class _Present:
     """By feed, products and bytes since the start."""
     backlogs: dict[str, Backlog]
     loads: dict[tuple[int, str | None], tuple[int, int]]
+    catch_ups: tuple[dict[str, int], dict[str, int]]
+    """By feed, streams and saved bytes."""
 
     @classmethod
     def of(cls, hub: Runtime, logs: list[FeedLog]) -> "_Present":
@@ -118,6 +128,7 @@ class _Present:
             ldm_sites=frozenset(site for site, link in live.ldm.sites.items() if link.connections),
             arrivals={feed: (one.products_here, one.bytes_here) for feed, one in live.arrivals.items()},
             backlogs=live.backlogs(),
+            catch_ups=(dict(live.catch_ups.streams), dict(live.catch_ups.saved_bytes)),
             loads={key: (load.out_bytes, load.in_bytes) for key, load in live.circuits.items()},
         )
 
@@ -142,6 +153,7 @@ def _texts(hub: Runtime, facts: _Facts, present: _Present) -> Iterator[str]:
     yield from host_clock_text(hub.counted.host_clock.now())
     losses = hub.counted.losses.follow(facts.losses)
     yield from traffic_text(facts.feeds, present.arrivals, facts.counters, facts.plans, losses)
+    yield from catch_ups_text(facts.feeds, *present.catch_ups)
     yield deadlines_text(facts.outcomes)
     yield from sites_text(facts.sites, present.sessions, present.ldm_sites)
     yield from backlogs_text(facts.sites, present.backlogs, now)

@@ -1,8 +1,12 @@
-"""A site's backlog of its feeds, in products, bytes and age; counted by the hub's node, connected or not."""
+"""A site's backlog of its feeds, in products, bytes and age; counted by the hub's node, connected or not.
+
+Catch-up by group: streams that bring several sites the backlog that they share.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from downburst.foundation.clock import from_us
 
@@ -92,3 +96,36 @@ def _age(seconds: float) -> str:
 
 
 _LENGTHS = {"days": 86_400, "h": 3_600, "min": 60}
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpChanged:
+    """A stream that brings several sites what they all lack of a feed began or ended."""
+
+    feed: str
+    leg: int
+    """Its number, as of a leg."""
+    live_leg: int
+    """The leg that it runs beside."""
+    state: Literal["began", "ended"]
+    at: datetime
+    sites: tuple[str, ...]
+    """At the beginning those that were offered it, at the end those that received it."""
+    from_sequence: int
+    to_sequence: int
+    lacked_bytes: int
+    """The bytes that the sites lacked of the range together."""
+    sent_bytes: int
+    """UDP payload of the stream, with repairs; 0 at the beginning."""
+    saved_bytes: int
+    """The bytes that a copy for each site would have needed beyond the stream's; 0 at the beginning."""
+    sentence: str
+
+
+def is_catch_up(leg: int) -> bool:
+    """True for the number of a stream."""
+    return leg >= FIRST_CATCH_UP
+
+
+FIRST_CATCH_UP = 1 << 30
+"""The number of a stream is this plus that of its live leg; the ledger gives legs numbers below it."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from downburst.domain.access import Caller
-from downburst.domain.backlog import FeedBacklog
+from downburst.domain.backlog import CatchUpChanged, FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.latency import SiteClock
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
@@ -464,6 +464,7 @@ Event = (
     | LdmSourceChanged
     | LdmPeerChanged
     | LegChanged
+    | CatchUpChanged
     | TrafficSeen
     | BacklogSeen
     | RelaySeen

@@ -93,6 +93,20 @@ EGRESS_BYTES = _counter(
 REPAIR_BYTES = _counter(
     "downburst_repair_bytes_total", "bytes", "Payload sent again as repair", "feed transport", "feeds transports"
 )
+CATCH_UPS = _counter(
+    "downburst_catch_ups_total",
+    "streams",
+    "Streams by which sites caught up together since the hub started",
+    "feed",
+    "feeds",
+)
+CATCH_UP_SAVED_BYTES = _counter(
+    "downburst_catch_up_saved_bytes_total",
+    "bytes",
+    "What a copy for each site would have needed beyond these streams",
+    "feed",
+    "feeds",
+)
 LOST_PRODUCTS = _counter(
     "downburst_lost_products_total",
     "products",
@@ -266,7 +280,7 @@ CATALOGUE: dict[str, tuple[Metric, ...]] = {
         *(NODE_UP, NODE_RESTARTS, PROBE_UP, HOST_CLOCK_ERROR, HOST_CLOCK_SYNCHRONISED),
         *(DISK_FREE, DISK_SIZE, LOG_PRODUCTS, LOG_SIZE, LOG_LIMIT, LOG_OLDEST),
         *(INGEST_PRODUCTS, INGEST_BYTES, EGRESS_BYTES, REPAIR_BYTES, LOST_PRODUCTS, PLAN_SWITCHES, PREDICTED_RATIO),
-        DEADLINE_PRODUCTS,
+        *(DEADLINE_PRODUCTS, CATCH_UPS, CATCH_UP_SAVED_BYTES),
         *(SESSIONS, SITE_UP, SITE_BUILD_INFO, TRANSPORT_INFO, CLOCK_OFFSET, CLOCK_BOUND),
         *(SITE_CLOCK_SYNCHRONISED, SITE_CLOCK_ERROR),
         *(PENDING_PRODUCTS, PENDING_BYTES, PENDING_OLDEST, PENDING_LOST),

@@ -3,6 +3,7 @@
 from downburst.domain.events import RelaySeen, TrafficSeen
 from downburst.domain.path_facts import PathWatch
 from downburst.forecasts.path_rates import PathRates
+from downburst.live.catch_ups import CatchUps
 from downburst.live.circuit_rates import CircuitRates
 
 
@@ -15,6 +16,7 @@ class LivePaths(PathWatch):
         self.relays: dict[str, RelaySeen] = {}
         """By relay, its newest report."""
         self.circuits = CircuitRates()
+        self.catch_ups = CatchUps()
 
     def traffic(self, event: TrafficSeen) -> None:
         """Records the reports of sessions and circuits, with their time."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from downburst.domain.backlog import Backlog, FeedBacklog
+from downburst.domain.backlog import Backlog, CatchUpChanged, FeedBacklog
 from downburst.domain.events import (
     BacklogSeen,
     Event,
@@ -27,6 +27,7 @@ from downburst.domain.feeds import TrafficMinute
 from downburst.domain.latency import SiteClock
 from downburst.foundation.clock import from_us
 from downburst.foundation.errors import BadInput
+from downburst.live.catch_ups import CatchUps
 from downburst.live.paths import LivePaths
 from downburst.live.repairs import LegRepairs
 from downburst.recordings.recording import Report, report_of
@@ -215,8 +216,8 @@ class LiveState:
                 self._backlog(event)
             case RelaySeen():
                 self.paths.relay(event)
-            case LegChanged():
-                self.paths.leg(event)
+            case LegChanged() | CatchUpChanged():
+                self._leg(event)
             case NodeChanged():
                 self._node(event)
             case _:
@@ -292,10 +293,16 @@ class LiveState:
     def forget_feed(self, feed: str) -> None:
         """Drops a removed feed."""
         self.arrivals.pop(feed, None)
+        self.catch_ups.forget(feed)
 
     def forget_circuit(self, number: int) -> None:
         """Drops a circuit that has ended."""
         self.circuits = {key: load for key, load in self.circuits.items() if key[0] != number}
+
+    @property
+    def catch_ups(self) -> CatchUps:
+        """The streams by which sites caught up together."""
+        return self.paths.catch_ups
 
     @property
     def relays(self) -> Mapping[str, RelaySeen]:
@@ -368,6 +375,12 @@ class LiveState:
         self.ldm.reports[report.host, report.feed, report.path] = report
         while len(self.ldm.reports) > MOST_REPORTS:
             del self.ldm.reports[next(iter(self.ldm.reports))]
+
+    def _leg(self, event: LegChanged | CatchUpChanged) -> None:
+        if isinstance(event, LegChanged):
+            self.paths.leg(event)
+        else:
+            self.catch_ups.apply(event)
 
     def _ldm_source(self, event: LdmSourceChanged) -> None:
         before = self.ldm.sources.get((event.source, event.upstream))

@@ -25,6 +25,28 @@ class FeedMulticast(Section):
         return network if network is None else _multicast_network(network)
 
 
+class CatchUpSettings(Section):
+    """How sites that return from the same outage get what they all lack."""
+
+    streams: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        description="Maximum of streams at a time by which sites that return together catch up. 0: each alone.",
+    )
+    least_bytes: int = Field(
+        default=16_000_000,
+        ge=1,
+        description="Bytes of a feed that two sites both lack before a stream begins. Below, copies are faster.",
+    )
+    wait_s: float = Field(
+        default=2.0,
+        ge=0,
+        le=60,
+        description="Longest wait of a returning site for members of its group that are still away, in seconds.",
+    )
+
+
 class MulticastSettings(Section):
     """How this hub multicasts."""
 
@@ -86,6 +108,7 @@ class MulticastSettings(Section):
         description="Pace of a multicast leg in bits per second. The default is near the one-second peak of NGRID, "
         "411 Mb/s.",
     )
+    catch_up: CatchUpSettings = CatchUpSettings()
     retry_minutes: float = Field(
         default=30.0,
         gt=0,

@@ -309,6 +309,29 @@ export interface Candidate {
 /** What happens to bytes beyond the rate. */
 export type Cap = 'hard' | 'soft'
 
+/** A stream that brought several sites what they all lacked of a feed after an outage. */
+export interface CatchUp {
+  /** Its number, as of a leg. */
+  leg: number
+  /** The leg that it ran beside. */
+  live_leg: number
+  state: 'began' | 'ended'
+  /** The time of this state. */
+  at: string
+  /** Those that were offered it; at the end those that received it. */
+  sites: string[]
+  from_sequence: number
+  to_sequence: number
+  /** The bytes that the sites lacked of the range together. */
+  lacked_bytes: number
+  /** Payload of the stream, with repairs; 0 before its end. */
+  sent_bytes: number
+  /** The bytes that a copy for each site would have needed beyond the stream's; 0 before its end. */
+  saved_bytes: number
+  /** The price by one stream and by copies; at the end, the result. */
+  sentence: string
+}
+
 /** What keeps a product from a site or from its local software, as a word for programs; names are promises. */
 export type Cause = 'not-subscribed' | 'filtered' | 'denied' | 'queued-behind' | 'site-down' | 'left-the-log' | 'too-old' | 'deadline' | 'digest-mismatch' | 'action-failed' | 'disk'
 

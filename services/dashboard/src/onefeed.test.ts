@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { bytes } from './format'
-import { powers } from './onefeed'
+import { legName, powers } from './onefeed'
 
 test('columns have no holes', () => {
   const made = powers([{ to: 256, count: 3 }, { to: 1024, count: 1 }], bytes)
@@ -12,4 +12,9 @@ test('columns have no holes', () => {
   ])
   expect(powers([], bytes)).toEqual([])
   expect(powers([{ to: 1, count: 2 }], bytes)).toEqual([{ title: 'up to 1 B', count: 2 }])
+})
+
+test('a stream is named after the leg that it ran beside', () => {
+  expect(legName(7)).toBe('7')
+  expect(legName(2 ** 30 + 7)).toBe('catch-up beside 7')
 })

@@ -15,3 +15,11 @@ export function powers(
     count: byPower.get(first + place) ?? 0,
   }))
 }
+
+/** The name of a leg in a list: its number, or that of the leg beside which sites caught up by one stream. */
+export function legName(leg: number): string {
+  return leg < FIRST_CATCH_UP ? String(leg) : `catch-up beside ${leg - FIRST_CATCH_UP}`
+}
+
+/** Streams have the number of their leg plus this one. */
+const FIRST_CATCH_UP = 2 ** 30

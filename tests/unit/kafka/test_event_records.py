@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from downburst.domain.access import Caller, Role, Scope
-from downburst.domain.backlog import FeedBacklog
+from downburst.domain.backlog import CatchUpChanged, FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.events import (
     BacklogSeen,
@@ -82,6 +82,7 @@ EVENTS: tuple[Event, ...] = (
     LdmSourceChanged("idd", "idd.example.edu", "connected", AT, mode="primary"),
     LdmPeerChanged("192.0.2.1", "refused", AT, what="feedme", site="unl.edu", reason="not allowed"),
     LegChanged("NGRID", 7, "unl.edu", "joined", AT, after=12),
+    CatchUpChanged("NGRID", 2**30 + 7, 7, "ended", AT, ("isu.edu", "unl.edu"), 3, 9, 80, 45, 35, "2 sites caught up"),
     TrafficSeen(
         1_000_000,
         2_000_000,

@@ -46,9 +46,10 @@ from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.foundation.bounds import SetAside
 from downburst.live.traced import COUNTERS, TracerQuestion
 from downburst.settings.ldm import LdmSettings
-from downburst.settings.multicast import MulticastSettings
+from downburst.settings.multicast import CatchUpSettings, MulticastSettings
 from downburst_worker.messages import lines
 from downburst_worker.messages.backlog_lines import backlog_seen, with_positions
+from downburst_worker.messages.catch_up_lines import catch_up_changed
 from downburst_worker.messages.circuit_lines import circuit_told, lease_line
 from downburst_worker.messages.delivery_lines import browse_job, deliveries_job
 from downburst_worker.messages.relay_lines import relay_seen, with_ways
@@ -89,7 +90,7 @@ def jobs() -> dict[str, Line]:
         replace(multicast(2, "iem.edu"), relay="campus", fan_out=FanOut.UNICAST),
     )
     hears = replace(multicast(4, "iem.edu"), circuits=(("iem.edu", 1),))
-    settings = MulticastSettings(burst_bytes=60_000, repair_s=30)
+    settings = MulticastSettings(burst_bytes=60_000, repair_s=30, catch_up=CatchUpSettings(streams=2))
     name = ProductName(Meaning.SEQUENCE, feed="NGRID", epoch=EPOCH, sequence=7, product_id=None, digest=None)
     ends = (
         CircuitEnd("eth0", None, vlan=100, address="10.0.0.1/30"),
@@ -150,6 +151,7 @@ def read(kind: str, line: Line) -> None:
 PARSERS: dict[str, Callable[[Line, list[SetAside]], object]] = {
     "session": lambda line, _: lines.session_changed(line),
     "leg": lambda line, _: lines.leg_changed(line),
+    "catch-up": lambda line, _: catch_up_changed(line),
     "upstream": lambda line, _: lines.upstream_changed(line),
     "ldm-source": lambda line, _: lines.ldm_source_changed(line),
     "ldm-peer": lambda line, _: lines.ldm_peer_changed(line),

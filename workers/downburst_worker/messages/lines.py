@@ -54,6 +54,7 @@ from downburst.foundation.clock import from_us, to_us
 from downburst.settings.kafka import KafkaSettings
 from downburst.settings.ldm import LdmSettings
 from downburst.settings.multicast import MulticastSettings
+from downburst_worker.messages.catch_up_lines import catch_up_line, transport_of
 from downburst_worker.messages.circuit_lines import circuit_use
 from downburst_worker.messages.clock_lines import site_clock
 from downburst_worker.messages.tcp_lines import applied_profile, transfers
@@ -364,6 +365,8 @@ def _leg(leg: Leg, multicast: MulticastSettings) -> Line:
             "repair_seconds": multicast.repair_s,
             "offload": multicast.offload,
         }
+    if leg.group is not None and (catch_up := catch_up_line(leg, multicast)):
+        line["catch_up"] = catch_up
     if leg.relay is not None:
         line |= {"relay": leg.relay, "fan_out": leg.fan_out.value}
     return line
@@ -380,7 +383,7 @@ def _leg_traffic(leg: Line, transports: Mapping[int, Transport]) -> LegTraffic:
         product_bytes=count(leg["product_bytes"]),
         sites=integer(leg["sites"], least=0, most=MOST_SITES),
         backlog_bytes=count(leg["backlog_bytes"]),
-        transport=transports.get(number, Transport.UNICAST),
+        transport=transport_of(number, transports),
     )
 
 

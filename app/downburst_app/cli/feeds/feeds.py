@@ -79,11 +79,12 @@ def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
 
 @app.command("show")
 def show_feed(feed: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Show a feed with its objective and its deadline.
+    """Show a feed with its objective, its deadline, and the last streams by which sites caught up together.
 
     Example: downburst feeds show RADAR
     """
-    found = HubClient(hub).ask("GET", "v1", "feeds", feed)
+    client = HubClient(hub)
+    found = client.ask("GET", "v1", "feeds", feed)
     if as_json:
         show(found)
         return
@@ -98,6 +99,9 @@ def show_feed(feed: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
         "LDM": found["ldm_feed_type"],
     }
     table(f"Feed {feed}", ("property", "value"), values.items(), empty="")
+    if caught_up := client.ask("GET", "v1", "feeds", feed, "catch-ups"):
+        rows = ([one["at"], one["state"], len(one["sites"]), one["sentence"]] for one in caught_up)
+        table("Sites that caught up together", ("at", "state", "sites", "result"), rows, empty="")
 
 
 @app.command("add")

@@ -7,6 +7,7 @@ use downburst_session::{Reception, ResendEnd};
 use serde::Serialize;
 
 use crate::backlog::SiteBacklog;
+use crate::catch_ups::CatchUpReport;
 use crate::circuits::CircuitTraffic;
 use crate::figures::{FeedTraffic, LegTraffic, SessionTraffic, SilenceSign};
 use crate::path_probes::{ProbeEndedLine, ProbeSecondLine};
@@ -93,6 +94,8 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         reception: Option<ReceptionLine>,
     },
+    /// A stream to sites that catch up together began or ended.
+    CatchUp(CatchUpReport),
     /// The state of the connection to an upstream changed.
     Upstream {
         /// The upstream's name or address.

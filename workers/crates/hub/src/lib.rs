@@ -15,6 +15,7 @@
 mod backlog;
 mod batches;
 pub mod circuits;
+mod catch_ups;
 mod clock_standing;
 mod connections;
 mod events;
@@ -52,6 +53,10 @@ pub use backlog::{
     SiteBacklog, resend_order, site_backlog,
 };
 pub use batches::{BatchFile, Batches, Noted, is_batch_name};
+pub use catch_ups::{
+    CatchUpFacts, CatchUpLine, CatchUpReport, CatchUpStep, CatchUps, Progress, Returned, StreamStart,
+    catch_up_bps,
+};
 pub use clock_standing::{ClockStanding, Reference};
 pub use connections::{
     AdmissionLimits, DataLink, DataLinks, OUT_LIMIT_BYTES, Outbound, Outgoing, PendingConnections, Taken,

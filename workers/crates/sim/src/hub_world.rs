@@ -19,6 +19,7 @@ use crate::net::{Dice, LinkConfig};
 use hub::{Hub, line_of};
 use site::Site;
 
+mod catch_up;
 mod drive;
 mod hub;
 mod legs;

@@ -112,6 +112,11 @@ impl LegRate {
         }
     }
 
+    /// The present rate, in Ethernet-frame bits per second.
+    pub fn current_bps(&self) -> u64 {
+        self.current_bps
+    }
+
     /// Sets another rate of the plan.
     pub fn ask(&mut self, asked_bps: u64) {
         self.asked_bps = asked_bps;

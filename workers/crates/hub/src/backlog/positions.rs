@@ -19,6 +19,13 @@ pub struct Position {
     is_old: bool,
 }
 
+impl Position {
+    /// The settled numbers, if the position is in this log.
+    pub fn in_epoch(&self, epoch: Epoch) -> Option<&RangeSet> {
+        (self.epoch == epoch.0.to_string()).then_some(&self.settled)
+    }
+}
+
 impl Positions {
     /// Records a position that a site reported, or that was sent to it.
     pub fn stands(&mut self, site: &SiteName, feed: &FeedName, (epoch, settled): (Epoch, RangeSet)) {

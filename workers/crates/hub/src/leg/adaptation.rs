@@ -16,6 +16,8 @@ pub(super) struct Adaptation<C> {
     channels: BTreeMap<u64, C>,
     /// Sessions that received the key, with the time: proofs have to convince them.
     readers: BTreeMap<u64, Micros>,
+    /// The most that the leg may take at present.
+    cap_bps: u64,
     /// True once the sites were counted: a large group starts as one.
     counted: bool,
 }
@@ -23,7 +25,7 @@ pub(super) struct Adaptation<C> {
 impl<C: Clone> Adaptation<C> {
     pub(super) fn new(rate: LegRate, interface: LegInterface, datagram_bytes: usize) -> Self {
         let (channels, readers) = (BTreeMap::new(), BTreeMap::new());
-        Self { rate, interface, datagram_bytes, channels, readers, counted: false }
+        Self { rate, interface, datagram_bytes, channels, readers, cap_bps: u64::MAX, counted: false }
     }
 
     pub(super) fn reader(&mut self, now: Micros, session: u64) {
@@ -38,6 +40,12 @@ impl<C: Clone> Adaptation<C> {
 
     pub(super) fn ask_rate(&mut self, rate_bps: u64) {
         self.rate.ask(rate_bps);
+    }
+
+    /// Limits the rate from here on; returns the rate to take.
+    pub(super) fn cap(&mut self, rate_bps: u64) -> u64 {
+        self.cap_bps = rate_bps;
+        self.rate.current_bps().min(rate_bps)
     }
 
     /// Handles a request of a session. Packets up to `sent` exist.
@@ -86,7 +94,7 @@ impl<C: Clone> Adaptation<C> {
         let stragglers: Vec<Straggler> = self.rate.stragglers();
         outputs.extend(stragglers.into_iter().map(LegOutput::TakeOff));
         if let Some(rate_bps) = changed {
-            sender.handle(now, SenderInput::Rate(rate_bps));
+            sender.handle(now, SenderInput::Rate(rate_bps.min(self.cap_bps)));
             outputs.push(LegOutput::Rate(rate_bps));
         }
         outputs

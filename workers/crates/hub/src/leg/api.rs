@@ -54,6 +54,8 @@ pub enum LegInput<C> {
     Listener,
     /// The rate of the plan, in Ethernet-frame bits per second.
     Rate(u64),
+    /// The most that the leg may take at present, in Ethernet-frame bits per second: other traffic comes first.
+    Cap(u64),
     /// The deadline of the feed's products, from the hub's stored stamp.
     Deadline(Option<Micros>),
     /// The MTU of the interface that datagrams leave through, which is a relay's.

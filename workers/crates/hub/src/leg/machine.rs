@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use downburst_model::{Machine, Micros, Now, SiteName};
+use downburst_model::{Machine, Micros, Now, Sequence, SiteName};
 use downburst_vcmtp::{LegRate, Sender, SenderInput, SenderKey, SenderOutput, SenderStats};
 
 use super::adaptation::Adaptation;
@@ -29,6 +29,8 @@ pub struct Leg<C> {
     adaptation: Adaptation<C>,
     /// A look was requested and is not complete.
     looking: bool,
+    /// The highest product whose bytes were all sent.
+    sent_to: Sequence,
     outputs: VecDeque<LegOutput<C>>,
 }
 
@@ -44,6 +46,7 @@ impl<C: Clone> Leg<C> {
             adaptation: Adaptation::new(rate, interface, sender.datagram_bytes),
             sender: Sender::new(sender),
             looking: false,
+            sent_to: Sequence(0),
             outputs: VecDeque::new(),
         }
     }
@@ -56,6 +59,15 @@ impl<C: Clone> Leg<C> {
     /// Counters since the start.
     pub fn stats(&self) -> SenderStats {
         self.sender.stats()
+    }
+
+    /// All products up to here were sent once.
+    pub fn sent_to(&self) -> Sequence {
+        if self.sender.backlog_products() == 0 {
+            self.log.cursor()
+        } else {
+            self.sent_to.max(self.log.began())
+        }
     }
 
     /// Product bytes that were read but not yet sent.
@@ -103,11 +115,14 @@ impl<C: Clone> Leg<C> {
         self.outputs.push_back(LegOutput::Look);
     }
 
-    fn said(&self, output: SenderOutput) -> LegOutput<C> {
+    fn said(&mut self, output: SenderOutput) -> LegOutput<C> {
         match output {
             SenderOutput::Datagram(datagram) => LegOutput::Datagram(datagram),
             SenderOutput::FirstByte(sequence) => LegOutput::FirstByte(sequence),
-            SenderOutput::Sent(sequence) => LegOutput::Sent(sequence),
+            SenderOutput::Sent(sequence) => {
+                self.sent_to = self.sent_to.max(sequence);
+                LegOutput::Sent(sequence)
+            }
             SenderOutput::Repair { site: session, packet, payload } => {
                 let channel = self.adaptation.channel_of(session);
                 LegOutput::Repair { session, channel, packet, payload }
@@ -142,6 +157,10 @@ impl<C: Clone> Machine for Leg<C> {
             LegInput::Listener => self.sender.handle(now, SenderInput::Listener),
             LegInput::Rate(rate_bps) => {
                 self.adaptation.ask_rate(rate_bps);
+                self.sender.handle(now, SenderInput::Rate(rate_bps));
+            }
+            LegInput::Cap(rate_bps) => {
+                let rate_bps = self.adaptation.cap(rate_bps);
                 self.sender.handle(now, SenderInput::Rate(rate_bps));
             }
             LegInput::Deadline(deadline) => self.sender.handle(now, SenderInput::Deadline(deadline)),

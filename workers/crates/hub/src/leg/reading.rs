@@ -6,6 +6,7 @@ use super::api::LogRange;
 /// A leg's read position in its feed's log.
 #[derive(Debug)]
 pub(super) struct LogReading {
+    began: Sequence,
     cursor: Sequence,
     head: Sequence,
     under_way: bool,
@@ -13,7 +14,17 @@ pub(super) struct LogReading {
 
 impl LogReading {
     pub(super) fn new(after: Sequence) -> Self {
-        Self { cursor: after, head: after, under_way: false }
+        Self { began: after, cursor: after, head: after, under_way: false }
+    }
+
+    /// The number behind which the leg begins.
+    pub(super) fn began(&self) -> Sequence {
+        self.began
+    }
+
+    /// The end of what was read.
+    pub(super) fn cursor(&self) -> Sequence {
+        self.cursor
     }
 
     pub(super) fn grown(&mut self, head: Sequence) {

@@ -2,6 +2,8 @@
 use downburst_model::{FeedName, LegId, SiteName, Transport};
 use serde::Deserialize;
 
+use crate::catch_ups::CatchUpLine;
+
 /// The plan of a feed.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PlanLine {
@@ -73,7 +75,7 @@ pub enum FanOut {
 }
 
 /// The treatment of losses on a multicast leg.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct LossLine {
     /// The maximum percentage of symbols that are sent before any request.
     #[serde(default)]
@@ -84,6 +86,9 @@ pub struct LossLine {
     /// The age up to which the group repairs packets; the session delivers older ones.
     #[serde(default)]
     pub repair_seconds: Option<u32>,
+    /// How sites that return from an outage get what they all lack; absent: each by its session.
+    #[serde(default)]
+    pub catch_up: Option<CatchUpLine>,
 }
 
 /// The circuit that carries a leg to a site.

@@ -105,6 +105,8 @@ pub enum SessionInput {
     },
     /// Ask the site to join a leg.
     JoinLeg(Box<LegJoin>),
+    /// Ask the site to receive a stream up to this sequence beside its leg.
+    CatchUp(Box<LegJoin>, Sequence),
     /// The number of receipts from [`Report::Receipts`] without a place in the history of latencies.
     PassedOver(usize),
     /// The site needs another credential.
@@ -383,6 +385,13 @@ pub enum Report {
     LateSent(u64),
     /// The site joined or left a leg.
     Leg(LegReport),
+    /// The site receives a stream beside its leg, or receives it no longer.
+    CatchUp {
+        /// The stream.
+        leg: LegId,
+        /// False: no longer.
+        hears: bool,
+    },
     /// A resend ended.
     Resent(ResendEnd),
     /// The site sent an impossible value.

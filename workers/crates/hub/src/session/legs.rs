@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, LegId, Micros, Now, Sequence};
-use downburst_session::{Forged, HubInput, LegJoin, LegLeft, Reception};
+use downburst_session::{Forged, HubInput, LegJoin, LegLeft, Reception, is_catch_up};
 use downburst_vcmtp::{RepairChannel, Request};
 
 use crate::flood::{Flood, Sight};
@@ -43,6 +43,9 @@ impl Session {
         reception: Option<Reception>,
         hub: &dyn HubFacts,
     ) {
+        if is_catch_up(leg) {
+            return self.report(Report::CatchUp { leg, hears: true });
+        }
         self.follow_legs();
         let Some(feed) = hub.feed_of(leg).filter(|_| self.identity.site.is_some()) else { return };
         self.legs.joined.insert(feed.clone(), leg);
@@ -58,9 +61,19 @@ impl Session {
 
     /// Offers the repair channel at the port that the site connected to, if the node receives datagrams there.
     pub(super) fn join_leg(&mut self, now: Now, mut join: Box<LegJoin>, hub: &dyn HubFacts) {
-        let port = self.legs.port.filter(|port| hub.hears(*port));
-        join.channel = join.channel.zip(port).map(|(channel, port)| RepairChannel { port, ..channel });
+        self.give_port(&mut join, hub);
         self.tell(now, HubInput::JoinLeg(join));
+    }
+
+    /// Offers a stream beside the leg, in the same way.
+    pub(super) fn catch_up(&mut self, now: Now, mut join: Box<LegJoin>, to: Sequence, hub: &dyn HubFacts) {
+        self.give_port(&mut join, hub);
+        self.tell(now, HubInput::CatchUp { join, to });
+    }
+
+    fn give_port(&self, join: &mut LegJoin, hub: &dyn HubFacts) {
+        let port = self.legs.port.filter(|port| hub.hears(*port));
+        join.channel = join.channel.take().zip(port).map(|(channel, port)| RepairChannel { port, ..channel });
     }
 
     pub(super) fn nak(&mut self, leg: LegId, leg_epoch: u64, request: Request) {
@@ -85,6 +98,10 @@ impl Session {
     }
 
     pub(super) fn leg_left(&mut self, now: Micros, left: &LegLeft, hub: &dyn HubFacts) {
+        if is_catch_up(left.leg) {
+            self.ask(SessionOutput::Look);
+            return self.report(Report::CatchUp { leg: left.leg, hears: false });
+        }
         self.follow_legs();
         // From now on the session itself delivers the products that it slept through.
         self.ask(SessionOutput::Look);

@@ -119,6 +119,7 @@ impl Session {
             SessionInput::Resends => self.find_resends(hub),
             SessionInput::Pace => self.pace(now, hub),
             SessionInput::JoinLeg(join) => self.join_leg(now, join, hub),
+            SessionInput::CatchUp(join, to) => self.catch_up(now, join, to, hub),
             SessionInput::PassedOver(receipts) => self.passed_over(now.monotonic, receipts),
             SessionInput::Believed(believed) => self.believed(now, believed),
             input @ (SessionInput::Known { .. }

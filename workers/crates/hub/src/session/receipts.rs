@@ -1,6 +1,6 @@
 //! The site's receipts and position reports, as far as they count.
-use downburst_model::{Epoch, FeedName, Now, Transport, WallMicros};
-use downburst_session::{ClockOffset, Frontier, Outcome, Receipt};
+use downburst_model::{Epoch, FeedName, Lane, Now, Transport, WallMicros};
+use downburst_session::{ClockOffset, Frontier, Outcome, Receipt, is_catch_up};
 
 use super::api::{HubFacts, NotedReceipt};
 use super::{Report, Session, StatusChange};
@@ -75,6 +75,7 @@ impl Session {
             };
             if let Some(has_deadline) = counts {
                 let first_byte = self.first_byte(&receipt, hub);
+                let receipt = by_catch_up(receipt);
                 noted.push(NotedReceipt { receipt, first_byte, has_deadline });
             }
         }
@@ -88,4 +89,10 @@ impl Session {
         };
         hub.reference().moment(at?)
     }
+}
+
+/// A product that a stream repeated is backfill: sites take every leg for live.
+fn by_catch_up(receipt: Receipt) -> Receipt {
+    let is_late = is_catch_up(receipt.leg) && receipt.lane == Lane::Live;
+    Receipt { lane: if is_late { Lane::Backfill } else { receipt.lane }, ..receipt }
 }

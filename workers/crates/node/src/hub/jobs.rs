@@ -157,6 +157,7 @@ fn serve(hub: &Arc<Hub>, listeners: Vec<TcpListener>) {
     }
     tokio::spawn(tick(Arc::clone(hub)));
     tokio::spawn(silences::tend(Arc::clone(hub)));
+    tokio::spawn(Arc::clone(hub).tend_catch_ups());
     start_scrub(hub);
 }
 

@@ -134,6 +134,15 @@ impl Roster {
         self.sites().find(site).is_some_and(|line| line.may_take(feed))
     }
 
+    /// True if a subscription of the site to the feed leaves out old products.
+    pub(super) fn has_max_age(&self, site: &SiteName, feed: &FeedName) -> bool {
+        let sites = self.sites();
+        let line = sites.find(site);
+        line.is_none_or(|line| {
+            line.subscriptions.iter().any(|it| it.feed == *feed && it.max_age_us.is_some())
+        })
+    }
+
     /// Every site, in the order of the names.
     pub(super) fn all(&self) -> Vec<SiteLine> {
         self.sites().all().cloned().collect()

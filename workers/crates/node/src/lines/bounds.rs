@@ -1,8 +1,10 @@
 //! The bounds of a job: values that no agent sends on purpose are refused with one sentence before anything
 //! is done. The bounds are those of `downburst_model::bounds`; if a narrower one applies, the code that executes
 //! the job reports it.
+use downburst_hub::CatchUpLine;
 use downburst_model::WallMicros;
 use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
+use downburst_session::{FIRST_CATCH_UP, is_catch_up};
 
 use super::{
     Action, FeedLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine, ProbeLine, SiteLine, Start,
@@ -136,7 +138,17 @@ fn check_leg(leg: &LegLine) -> Result<(), String> {
     most("repair_seconds", u64::from(leg.losses.repair_seconds.unwrap_or(0)), SECONDS_MAX)?;
     between("parity_percent", leg.losses.parity_percent, 100)?;
     between("loss_quantile", leg.losses.loss_quantile, 1)?;
+    leg.losses.catch_up.as_ref().map_or(Ok(()), check_catch_up)?;
     many("sites", leg.sites.len())
+}
+
+fn check_catch_up(line: &CatchUpLine) -> Result<(), String> {
+    if !is_catch_up(line.leg) {
+        return Err(format!("catch_up.leg is {}, and has to be at least {}", line.leg.0, FIRST_CATCH_UP));
+    }
+    most("least_bytes", line.least_bytes, INTEGER_MAX)?;
+    most("wait_ms", line.wait_ms, CATCH_UP_WAIT_MS_MAX)?;
+    most("streams", line.streams as u64, CATCH_UP_STREAMS_MAX)
 }
 
 fn check_lease(line: &LeaseLine) -> Result<(), String> {
@@ -195,6 +207,8 @@ const HOURS_MAX: u64 = 3_000_000;
 /// A day.
 const DEADLINE_MS_MAX: u64 = 86_400_000;
 const CONNECTIONS_MAX: u64 = 1_000_000;
+const CATCH_UP_WAIT_MS_MAX: u64 = 60_000;
+const CATCH_UP_STREAMS_MAX: u64 = 1_000;
 const ENTRIES_MAX: usize = 100_000;
 const TEXT_BYTES_MAX: usize = 64 << 10;
 

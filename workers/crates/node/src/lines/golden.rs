@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use downburst_hub::{
-    FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts, ProfileState,
-    ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed, SessionProfile, SessionTraffic,
-    SiteBacklog, SiteClockLine, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
+    CatchUpReport, FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts,
+    ProfileState, ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed, SessionProfile,
+    SessionTraffic, SiteBacklog, SiteClockLine, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -81,6 +81,7 @@ fn kind_of(event: &Event) -> &'static str {
         Event::Session { .. } => "session",
         Event::Violation { .. } => "violation",
         Event::Leg { .. } => "leg",
+        Event::CatchUp(_) => "catch-up",
         Event::Upstream { .. } => "upstream",
         Event::LdmSource { .. } => "ldm-source",
         Event::LdmPeer { .. } => "ldm-peer",
@@ -323,6 +324,19 @@ fn of_feeds() -> Vec<Event> {
             reason: why(),
             reception: Some(reception),
         },
+        Event::CatchUp(CatchUpReport {
+            feed: feed(),
+            leg: LegId(1_073_741_826),
+            live_leg: LegId(2),
+            state: "ended",
+            sites: vec![site()],
+            from: Sequence(3),
+            to: Sequence(9),
+            lacked_bytes: 800,
+            sent_bytes: 210,
+            saved_bytes: 590,
+            sentence: text("one site caught up"),
+        }),
         Event::Resend { site: site(), resend: 3, products: 4, bytes: 5, expired: 6 },
         Event::Recovered { feed: feed(), sentence: text("it was cut"), whole: false },
         Event::Damaged { feed: feed(), sentence: text("a file is damaged") },

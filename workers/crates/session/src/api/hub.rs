@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_model::{
-    Content, Epoch, FeedName, Lane, LegId, ProductInfo, ProductKey, RangeSet, Sequence, SiteName, WallMicros,
+    Content, Epoch, FeedName, Lane, LegId, Micros, ProductInfo, ProductKey, RangeSet, Sequence, SiteName,
+    WallMicros,
 };
 use downburst_vcmtp::Request;
 
@@ -161,6 +162,22 @@ pub enum HubInput {
     KeepCredential(CredentialKept),
     /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.
     JoinLeg(Box<LegJoin>),
+    /// Offer a stream that repeats the log up to `to` beside the feed's leg. The site stays on the other leg.
+    CatchUp {
+        /// The parameters of the stream, as of a leg.
+        join: Box<LegJoin>,
+        /// Its last number; later ones are no matter of the stream.
+        to: Sequence,
+    },
+    /// Send no backfill of the feed before this time: several sites may get it by one stream.
+    HoldBackfill {
+        /// The feed.
+        feed: FeedName,
+        /// The end of the hold.
+        until: Micros,
+    },
+    /// Send the feed's backfill now.
+    ReleaseBackfill(FeedName),
     /// Remove the site from the leg; unicast takes over.
     LeaveLeg(LegId),
     /// A leg is about to be sealed with this key: send it to the site if it is in the leg.

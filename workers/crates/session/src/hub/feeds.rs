@@ -219,6 +219,7 @@ impl HubSession {
     /// Sends the held ranges that are due and requests reads for the available room.
     pub(super) fn advance_feeds(&mut self, now: Now) {
         let mut covered = Vec::new();
+        self.serving.holds.advance(now.monotonic);
         for (feed, state) in &mut self.serving.feeds {
             let Feed::Serving(serve) = state else {
                 continue;
@@ -228,11 +229,13 @@ impl HubSession {
             if self.serving.reads.contains_key(feed) || !self.streams.has_heard(serve.mark) {
                 continue;
             }
-            let outbox = &self.line.outbox;
+            let (outbox, holds) = (&self.line.outbox, &self.serving.holds);
             let Some(filter) = self.serving.patterns.filter(feed) else {
                 continue;
             };
-            if let Some(reading) = serve.next_read(|lane| outbox.room_bytes(feed, lane) > 0) {
+            if let Some(reading) =
+                serve.next_read(|lane| holds.let_go(feed, lane) && outbox.room_bytes(feed, lane) > 0)
+            {
                 let limit_bytes = outbox.room_bytes(feed, reading.lane).min(READ_BYTES);
                 self.outputs.push_back(HubOutput::Read {
                     feed: feed.clone(),

@@ -68,12 +68,18 @@ impl HubSession {
             return;
         };
         self.send_all(messages);
-        self.follow_coverage(&join.feed, join.epoch);
-        self.leave_to_leg(&join.feed, join.epoch, joined.after.0);
+        match self.offers.beside_to(join.leg) {
+            Some(to) => self.catch_up_joined(&join, (joined.after.0, to)),
+            None => {
+                self.follow_coverage(&join.feed, join.epoch);
+                self.leave_to_leg(&join.feed, join.epoch, joined.after.0);
+            }
+        }
         self.event(HubEvent::LegJoined { leg: joined.leg, after: joined.after, reception: joined.reception });
     }
 
     fn take_leg_left(&mut self, left: LegLeft) {
+        let beside_to = self.offers.beside_to(left.leg);
         let Some((join, covered_after)) = self.offers.left(left.leg) else {
             return;
         };
@@ -81,7 +87,11 @@ impl HubSession {
         if let Some(after) = covered_after
             && let Some(serve) = self.serving(&join.feed, join.epoch)
         {
-            serve.leg_ended(left.known_to.map_or(after, |known| known.0.max(after)));
+            let known_to = left.known_to.map_or(after, |known| known.0.max(after));
+            match beside_to {
+                Some(to) => serve.catch_up_ended(known_to, to),
+                None => serve.leg_ended(known_to),
+            }
         }
         if let Some(epoch) = self.served_epoch(&join.feed) {
             self.release_offers(&join.feed, epoch);

@@ -19,6 +19,7 @@ use pacing::Pacer;
 use parcels::Parcels;
 use relayed::Relayed;
 use resends::Resends;
+use serve::Holds;
 use streams::Streams;
 
 mod deadlines;
@@ -119,6 +120,8 @@ struct Serving {
     duplicates: BTreeMap<FeedName, Duplicates>,
     handling: Handling,
     deadlines: Deadlines,
+    /// Feeds whose backfill waits for a stream to several sites.
+    holds: Holds,
 }
 
 /// The last messages of these kinds to the site: equal ones are not sent again.
@@ -410,6 +413,9 @@ impl HubSession {
             HubInput::Nodes(nodes) => self.tell_nodes(nodes),
             HubInput::Resends(orders) => self.set_resends(orders),
             HubInput::JoinLeg(join) => self.offer_leg(*join),
+            HubInput::CatchUp { join, to } => self.offer_catch_up(*join, to),
+            HubInput::HoldBackfill { feed, until } => self.serving.holds.hold(feed, until),
+            HubInput::ReleaseBackfill(feed) => self.serving.holds.release(&feed),
             HubInput::OfferCircuit(offer) => self.send(*offer),
             HubInput::EndCircuit(end) => self.send(end),
             HubInput::ProbeCircuit(probe) => self.send(probe),
@@ -490,7 +496,8 @@ impl Machine for HubSession {
         let covers = self.serving.feeds.values().filter_map(Feed::deadline);
         let paced = self.line.pacer.opens_at().filter(|_| self.line.outbox.waiting_bytes() > 0);
         let late = self.line.late_pacer.opens_at().filter(|_| self.line.outbox.has_late());
-        let timers = [liveness, self.streams.deadline(), self.resends_deadline(), paced, late];
+        let held = self.serving.holds.deadline();
+        let timers = [liveness, self.streams.deadline(), self.resends_deadline(), paced, late, held];
         covers.chain(timers.into_iter().flatten()).min()
     }
 }

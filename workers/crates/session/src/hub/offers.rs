@@ -29,6 +29,8 @@ struct Offer {
     /// The beginning of the leg's coverage, once the site receives it.
     after: Option<u64>,
     then: Option<LegJoin>,
+    /// The end of a stream that repeats a stretch of the log beside the feed's other leg; `None`: no such stream.
+    beside_to: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,31 @@ impl Offers {
             _ => self.hold(join),
         }
         messages
+    }
+
+    /// Takes an offer of a stream that repeats the log up to `to`: the site keeps the feed's other leg.
+    pub(crate) fn offer_beside(&mut self, join: LegJoin, to: u64) {
+        let leg = join.leg;
+        if self.legs.contains_key(&leg) {
+            return;
+        }
+        self.hold(join);
+        self.legs.entry(leg).and_modify(|offer| offer.beside_to = Some(to));
+    }
+
+    /// The end of a stream beside the feed's leg; `None` for other legs.
+    pub(crate) fn beside_to(&self, leg: LegId) -> Option<u64> {
+        self.legs.get(&leg)?.beside_to
+    }
+
+    /// True if the site receives a stream that delivers this number.
+    pub(crate) fn repeats(&self, feed: &FeedName, epoch: Epoch, number: u64) -> bool {
+        self.legs.values().any(|offer| {
+            offer.join.feed == *feed
+                && offer.join.epoch == epoch
+                && offer.after.is_some_and(|after| number > after)
+                && offer.beside_to.is_some_and(|to| number <= to)
+        })
     }
 
     /// Offers the legs that waited for their feed to start in this epoch.
@@ -111,6 +138,9 @@ impl Offers {
             return Some((join, Vec::new()));
         }
         offer.state = State::Joined;
+        if offer.beside_to.is_some() {
+            return Some((join, Vec::new()));
+        }
         let messages = self.leave_others(&join, |state| state == State::Joined);
         Some((join, messages))
     }
@@ -135,7 +165,9 @@ impl Offers {
     pub(crate) fn coverage(&self, feed: &FeedName, epoch: Epoch) -> Option<u64> {
         self.legs
             .values()
-            .filter(|offer| offer.join.feed == *feed && offer.join.epoch == epoch)
+            .filter(|offer| {
+                offer.join.feed == *feed && offer.join.epoch == epoch && offer.beside_to.is_none()
+            })
             .filter_map(|offer| offer.after)
             .min()
     }
@@ -144,19 +176,21 @@ impl Offers {
     pub(crate) fn of_feed(&self, feed: &FeedName) -> Option<LegId> {
         self.legs
             .iter()
-            .find(|(_, offer)| offer.join.feed == *feed && offer.after.is_some())
+            .find(|(_, offer)| offer.join.feed == *feed && offer.after.is_some() && offer.beside_to.is_none())
             .map(|(leg, _)| *leg)
     }
 
     fn hold(&mut self, join: LegJoin) {
-        self.legs.insert(join.leg, Offer { join, state: State::Held, after: None, then: None });
+        self.legs
+            .insert(join.leg, Offer { join, state: State::Held, after: None, then: None, beside_to: None });
     }
 
     fn leave_others(&mut self, join: &LegJoin, which: impl Fn(State) -> bool) -> Vec<Message> {
         let others: Vec<LegId> = self
             .legs
             .values()
-            .filter(|offer| offer.join.feed == join.feed && offer.join.leg != join.leg && which(offer.state))
+            .filter(|offer| offer.join.feed == join.feed && offer.join.leg != join.leg)
+            .filter(|offer| offer.beside_to.is_none() && which(offer.state))
             .map(|offer| offer.join.leg)
             .collect();
         others.into_iter().flat_map(|leg| self.leave(leg)).collect()

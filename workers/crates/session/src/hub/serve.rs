@@ -1,8 +1,12 @@
+mod catch_up;
+
 use std::collections::BTreeMap;
 
 use downburst_model::{Epoch, FeedName, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, WallMicros};
 
 use super::deadlines::second_of;
+pub(super) use catch_up::Holds;
+
 use crate::spans::Spans;
 use crate::stretch::{Part, Piece};
 use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart, Standing, Stretch};

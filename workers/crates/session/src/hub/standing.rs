@@ -9,7 +9,12 @@ impl HubSession {
     /// The state of a product.
     pub fn standing(&self, key: &ProductKey) -> Standing {
         match self.serving.feeds.get(&key.feed) {
-            Some(Feed::Serving(serve)) if serve.epoch == key.epoch => serve.standing(key.sequence.0),
+            Some(Feed::Serving(serve)) if serve.epoch == key.epoch => match serve.standing(key.sequence.0) {
+                Standing::Said if self.offers.repeats(&key.feed, key.epoch, key.sequence.0) => {
+                    Standing::LeftToLeg
+                }
+                standing => standing,
+            },
             _ => Standing::NotServed,
         }
     }

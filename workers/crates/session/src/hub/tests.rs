@@ -5,9 +5,10 @@ use downburst_vcmtp::LegKey;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Covered, Entry, FeedStart, LegJoin, LegJoined, LegLeft, Proof, Want};
+use crate::{Covered, Entry, FIRST_CATCH_UP, FeedStart, LegJoin, LegJoined, LegLeft, Proof, Standing, Want};
 
 mod bounds;
+mod catch_up;
 mod credentials;
 mod heartbeats;
 mod keys;

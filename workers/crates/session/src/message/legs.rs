@@ -5,6 +5,15 @@ use minicbor::{Decode, Encode};
 
 use super::FanOutPass;
 
+/// The first number of streams that repeat a stretch of a log for sites which return together. The ledger numbers other
+/// legs from 1.
+pub const FIRST_CATCH_UP: u32 = 1 << 30;
+
+/// True for the number of a stream that repeats a stretch of a log beside the live leg.
+pub fn is_catch_up(leg: LegId) -> bool {
+    leg.0 >= FIRST_CATCH_UP
+}
+
 /// Hub to site: join a multicast leg.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct LegJoin {

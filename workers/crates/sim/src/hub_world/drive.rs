@@ -134,6 +134,7 @@ fn take_session_output(now: Now, hub: &mut Hub, site: &mut Site, output: Session
         SessionOutput::Arrived => {
             let plan = site.streams.clone();
             site.tell_hub(now, hub, SessionInput::PlanStreams(plan));
+            hub.hold_backfill(now, site);
             place(now, hub, site);
         }
         SessionOutput::Place => place(now, hub, site),
@@ -242,6 +243,7 @@ fn take_report(hub: &mut Hub, site: &mut Site, report: Report) {
         | Report::Sent { .. }
         | Report::LateSent(_)
         | Report::Leg(_)
+        | Report::CatchUp { .. }
         | Report::Relay(_)
         | Report::Resent(_)
         | Report::Ride { .. }

@@ -9,7 +9,9 @@ use downburst_model::{
     Content, Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, ProductId,
     ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
 };
-use downburst_session::{Duplicates, Entry, Filter, Outcome, Stretch, Stretches, Subscription, stretch_end};
+use downburst_session::{
+    Duplicates, Entry, Filter, Outcome, Stretch, Stretches, Subscription, is_catch_up, stretch_end,
+};
 
 use super::Publish;
 use super::legs::{LegPlan, SimLeg};
@@ -25,8 +27,10 @@ pub(super) struct Hub {
     pub(super) multicast_receipts: u64,
     /// The number of receipts, by the site's number, feed and outcome.
     pub(super) outcomes: BTreeMap<(usize, FeedName, Outcome), u64>,
+    /// How long sites with a leg hold their backfill when they connect.
+    pub(super) hold: Micros,
     published: u64,
-    lives: u64,
+    pub(super) lives: u64,
     /// Draws keys of legs.
     pub(super) keys: Dice,
 }
@@ -54,7 +58,8 @@ impl Hub {
         let keys = Dice::new(seed, KEYS);
         let lines = BTreeMap::new();
         let (legs, outcomes) = (BTreeMap::new(), BTreeMap::new());
-        Self { logs, lines, legs, multicast_receipts: 0, outcomes, published: 0, lives: 1, keys }
+        let hold = Micros(0);
+        Self { logs, lines, legs, multicast_receipts: 0, outcomes, hold, published: 0, lives: 1, keys }
     }
 
     pub(super) fn append(
@@ -70,7 +75,7 @@ impl Hub {
         let info = log.describe(now, feed, &id, publish.class, &bytes);
         log.entries.insert(log.head, Entry { info: info.clone(), bytes: Some(bytes.into()) });
         let deadline = log.deadline_us.map(Micros);
-        for leg in self.legs.values_mut().filter(|leg| leg.join.feed == *feed) {
+        for leg in self.legs.values_mut().filter(|leg| leg.join.feed == *feed && !is_catch_up(leg.plan.leg)) {
             leg.machine.handle(now, LegInput::Deadline(deadline));
             leg.machine.handle(now, LegInput::Head(info.key.sequence));
         }
@@ -142,7 +147,7 @@ impl Hub {
 
     /// Restarts the hub on the same logs.
     pub(super) fn restart(&mut self, now: Now) {
-        for leg in std::mem::take(&mut self.legs).into_values() {
+        for leg in std::mem::take(&mut self.legs).into_values().filter(|leg| !is_catch_up(leg.plan.leg)) {
             self.begin_life(now, leg.plan);
         }
     }
@@ -268,6 +273,11 @@ pub(super) fn line_of(site: SiteName, subscriptions: &[Subscription]) -> SiteLin
 }
 
 impl Log {
+    /// The last number.
+    pub(super) fn head(&self) -> Sequence {
+        Sequence(self.head)
+    }
+
     /// The answer to a read: the same for all sites that read there with an equal filter.
     pub(super) fn stretch(
         &mut self,

@@ -5,7 +5,7 @@ use downburst_hub::{
     ProofSecrets, SessionInput,
 };
 use downburst_model::{Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
-use downburst_session::{HubInput, LegJoin, NextKey};
+use downburst_session::{HubInput, LegJoin, NextKey, is_catch_up};
 use downburst_vcmtp::{LegKey, SenderConfig, SigningSeed, Urgency};
 
 use super::HubWorld;
@@ -81,7 +81,8 @@ impl SimLeg {
         let session = LegSession {
             session: site.session,
             credential: String::new(),
-            offered: site.admitted && site.plan.values().any(|leg| *leg == self.plan.leg),
+            offered: site.admitted
+                && (is_catch_up(self.plan.leg) || site.plan.values().any(|it| *it == self.plan.leg)),
             hears: site.groups.contains_key(&self.plan.leg),
             path_mtu_bytes: None,
         };

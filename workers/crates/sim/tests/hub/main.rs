@@ -4,11 +4,12 @@
 //! replays it alone, and `DOWNBURST_SEEDS=n` runs the first n instead of the first 40.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // A test may fail.
 
-use downburst_model::{Class, FeedName, LegId, Micros};
+use downburst_model::{Class, FeedName, LegId, Micros, Sequence};
 use downburst_session::{Classes, Ride, StreamPath, StreamPlan, Subscription, VERSION, VERSIONS};
 use downburst_sim::hub_world::{HubWorld, Publish, SiteConfig, WorldConfig};
 use downburst_sim::net::{Dice, LinkConfig, Loss};
 
+mod catch_up;
 mod deadlines;
 mod random;
 

@@ -112,7 +112,9 @@ impl Hub {
         if counts.is_empty() {
             return Vec::new();
         }
-        let sites = self.with_unicast_legs(|legs| downburst_hub::sites_by_leg(&self.roster.registry(), legs));
+        let mut sites =
+            self.with_unicast_legs(|legs| downburst_hub::sites_by_leg(&self.roster.registry(), legs));
+        sites.extend(lock(&self.legs.catch_ups).sites_by_stream());
         let plans = lock(&self.legs.plans);
         counts.report(&sites, |leg| plans.find(leg).map_or(0, Leg::backlog_bytes))
     }

@@ -4,15 +4,14 @@ mod outlet;
 mod relay;
 mod thread;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 use downburst_hub::{
     CurrentKeys, FanOut, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegSession, LegStart,
-    ProofSecrets, RunningLeg,
+    Progress, ProofSecrets, RunningLeg,
 };
-use downburst_log::ProductLog as _;
 use downburst_model::{LegId, Sequence, SiteName, WallMicros};
 use downburst_session::{FanOutPass, KeyTaken, LegJoin};
 use downburst_vcmtp::{LegKey, Request};
@@ -35,6 +34,8 @@ pub(in crate::hub) struct Leg {
     shared: Arc<Shared>,
     /// The way to the relay that sends the leg, if one does.
     route: Option<Arc<Route>>,
+    /// For a stream: its products may leave.
+    may_go: Option<Arc<AtomicBool>>,
 }
 
 /// The state of a leg's thread that the rest of the hub can read.
@@ -42,6 +43,24 @@ struct Shared {
     keys: Mutex<CurrentKeys>,
     backlog_bytes: AtomicU64,
     first_bytes: Mutex<LegFirstBytes>,
+    progress: Mutex<Progress>,
+}
+
+/// The part of a log that a leg carries.
+pub(in crate::hub) struct Carried {
+    /// Everything behind this.
+    after: Sequence,
+    /// For a stream beside a live leg: its end, and the leg that comes first.
+    repeats: Option<Repeats>,
+}
+
+/// A stream that repeats a part of the log beside a live leg.
+struct Repeats {
+    to: Sequence,
+    /// Its sites receive it: the products may leave.
+    may_go: Arc<AtomicBool>,
+    live: Arc<Shared>,
+    rate_bps: u64,
 }
 
 impl RunningLeg for Leg {
@@ -53,10 +72,28 @@ impl RunningLeg for Leg {
 impl Leg {
     /// Starts a leg that carries every product of `feed` after its current head.
     pub(in crate::hub) fn start(hub: &Arc<Hub>, feed: &Arc<Feed>, line: &LegLine) -> Result<Self, Failure> {
+        Self::start_at(hub, feed, line, Carried { after: crate::hub::feeds::head(feed), repeats: None })
+    }
+
+    /// Starts a stream that repeats `after+1..=to` of `feed` beside this leg, once [`go`](Self::go) is called.
+    pub(in crate::hub) fn start_beside(
+        &self,
+        hub: &Arc<Hub>,
+        feed: &Arc<Feed>,
+        line: &LegLine,
+        (after, to): (Sequence, Sequence),
+    ) -> Result<Self, Failure> {
+        let (may_go, live) = (Arc::default(), Arc::clone(&self.shared));
+        let repeats = Some(Repeats { to, may_go, live, rate_bps: line.rate_bps });
+        Self::start_at(hub, feed, line, Carried { after, repeats })
+    }
+
+    fn start_at(hub: &Arc<Hub>, feed: &Arc<Feed>, line: &LegLine, carried: Carried) -> Result<Self, Failure> {
         let group = line.group_address().map_err(|error| Failure::new("bad-request", error))?;
         let outlet = LegOutlet::open(hub, line, group)?;
         let (draws, proof_secrets) = draw().map_err(|error| Failure::new("io", error))?;
-        let (name, epoch, after) = (feed.name(), feed.epoch(), feed.log.head());
+        let (name, epoch, after) = (feed.name(), feed.epoch(), carried.after);
+        let may_go = carried.repeats.as_ref().map(|it| Arc::clone(&it.may_go));
         let start = LegStart { line, draws: &draws, group, feed: name, epoch, after };
         let open = LegSession::on(line.leg, &hub.roster.sessions());
         let settings = start.settings(outlet.mtu_bytes());
@@ -70,8 +107,9 @@ impl Leg {
         let life = (line.leg, draws.leg_epoch);
         let commands = start_thread(feed, line.leg, |listener| {
             Thread::new(hub, feed, life, machine, (listener, outlet), Arc::clone(&shared))
+                .carrying(carried.repeats)
         })?;
-        Ok(Self { front, commands, shared, route })
+        Ok(Self { front, commands, shared, route, may_go })
     }
 
     /// The join parameters for this site; the leg notes that it has the keys.
@@ -156,6 +194,17 @@ impl Leg {
         self.tell(input);
     }
 
+    /// Lets the products of a stream leave.
+    pub(in crate::hub) fn go(&self) {
+        self.may_go.iter().for_each(|may_go| may_go.store(true, Ordering::Relaxed));
+        self.expect_listener();
+    }
+
+    /// The progress since the start.
+    pub(in crate::hub) fn progress(&self) -> Progress {
+        *lock(&self.shared.progress)
+    }
+
     pub(in crate::hub) fn stop(&self) {
         let _ = self.commands.send(None);
     }
@@ -179,6 +228,7 @@ impl Shared {
             keys: Mutex::new(CurrentKeys::first(key)),
             backlog_bytes: AtomicU64::new(0),
             first_bytes: Mutex::default(),
+            progress: Mutex::default(),
         }
     }
 }

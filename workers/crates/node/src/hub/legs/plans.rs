@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use downburst_hub::{LegStep, RunningLeg as _, SessionInput};
 use downburst_model::{FeedName, LegId, SiteName};
-use downburst_session::HubInput;
+use downburst_session::{HubInput, is_catch_up};
 use downburst_vcmtp::Straggler;
 
 use crate::hub::feeds::unknown_feed;
@@ -115,6 +115,9 @@ impl Hub {
     /// continues without it. The site is notified now and not after it has left: on a link that the group fills, the
     /// request to leave takes its time.
     pub(in crate::hub) fn take_off(&self, leg: LegId, straggler: &Straggler) {
+        if is_catch_up(leg) {
+            return self.leave_catch_up(leg, straggler.session);
+        }
         let sentence = format!("{straggler} for two seconds; it is served alone");
         let mut plans = lock(&self.legs.plans);
         let (Some(feed), now) = (plans.feed_of(leg), self.clock.monotonic()) else { return };
@@ -154,14 +157,20 @@ impl Hub {
     }
 
     /// The interface on which a site receives a leg: the leg's circuit, or the one that the operator configured.
-    fn listens_on(&self, plans: &Plans, feed: &FeedName, site: &SiteName, leg: LegId) -> String {
+    pub(in crate::hub) fn listens_on(
+        &self,
+        plans: &Plans,
+        feed: &FeedName,
+        site: &SiteName,
+        leg: LegId,
+    ) -> String {
         let line = plans.line(feed, leg);
         let inside = line.and_then(|line| self.circuit_address(line.circuit?, site));
         inside.unwrap_or_else(|| self.roster.site(site).map(|line| line.interface).unwrap_or_default())
     }
 
     /// The leg to which a site belongs. A leg carries a whole feed: only sites that may read all of it get its key.
-    fn wanted<'a>(
+    pub(in crate::hub) fn wanted<'a>(
         &self,
         plans: &'a Plans,
         feed: &FeedName,

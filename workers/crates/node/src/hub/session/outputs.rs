@@ -38,7 +38,7 @@ impl Task {
                 let believed = sequence_checks::check(&self.hub, &hello);
                 self.tell(SessionInput::Believed(believed));
             }
-            SessionOutput::Arrived => self.place(true),
+            SessionOutput::Arrived => self.arrived(),
             SessionOutput::Place => self.place(false),
             SessionOutput::Rest(leg) => {
                 if let Some(site) = self.session.site() {
@@ -93,6 +93,14 @@ impl Task {
         if let Some(ticket) = self.hub.roster.draw_ticket(now, &member.handle.commands, stream) {
             self.tell(SessionInput::Pass(HubInput::Ticket { stream, ticket }));
         }
+    }
+
+    /// Holds backfill that others may lack as well before anything of it is read, and offers the legs.
+    fn arrived(&mut self) {
+        let site = self.session.site().cloned();
+        let holds = site.map(|site| self.hub.holds_of(&site)).unwrap_or_default();
+        holds.into_iter().for_each(|hold| self.tell(SessionInput::Pass(hold)));
+        self.place(true);
     }
 
     fn place(&self, arrives: bool) {
@@ -187,6 +195,7 @@ impl Task {
             self.hub.sessions.late_share.forget(serial);
             self.hub.probes_gone(serial);
             self.hub.legs.channels.forget(serial);
+            lock(&self.hub.legs.catch_ups).gone(serial);
             lock(&self.hub.sessions.tcp_profiles).gone(serial);
             lock(&self.hub.sessions.resends_left).keep(site, self.session.resends_left());
             // After a newer connection's `connected`, the end of this session would mean that the site has left.

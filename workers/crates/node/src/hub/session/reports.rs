@@ -1,5 +1,5 @@
 //! Reports of a session to the rest of the hub.
-use downburst_hub::{Event, Noted, NotedReceipt, Report, StatusChange, live_waits};
+use downburst_hub::{Event, LegReport, Noted, NotedReceipt, Report, Returned, StatusChange, live_waits};
 use downburst_session::{ClockOffset, Receipt};
 
 use super::Task;
@@ -31,6 +31,11 @@ impl Task {
                 }
             }
             Report::Filed(items) => self.filed(items),
+            Report::CatchUp { leg, hears } => {
+                if let Some(member) = &self.member {
+                    lock(&self.hub.legs.catch_ups).heard(leg, member.handle.serial, hears);
+                }
+            }
             Report::Recheck(keys) => self.hub.recheck(&keys),
             Report::Connected => self.tell_session("connected", None),
             report => self.tell_people(&report),
@@ -86,9 +91,29 @@ impl Task {
         self.hub.figures.receipts.record(site, None, items.into_iter().map(Row::of_late_file).collect());
     }
 
+    /// A site that receives its leg from here on may lack what others lack.
+    fn returned(&self, report: &LegReport) {
+        let (Some(site), Some(member), Some(after)) = (self.session.site(), &self.member, report.after)
+        else {
+            return;
+        };
+        if report.state == "joined" {
+            let (feed, session) = (report.feed.clone(), member.handle.serial);
+            let live = report.leg;
+            self.hub.site_returned(Returned {
+                site: site.clone(),
+                session,
+                feed,
+                live,
+                covered_after: after,
+            });
+        }
+    }
+
     fn tell_people(&self, report: &Report) {
         let Some(site) = self.session.site() else { return };
         match report {
+            Report::Leg(report) => self.returned(report),
             Report::Violation { sentence, ends: false } => tracing::warn!(%site, "{sentence}"),
             Report::Fault { sentence, .. } => tracing::warn!("{sentence}"),
             Report::Ride { to, feeds, begins: true } => {

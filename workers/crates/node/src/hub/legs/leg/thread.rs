@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use downburst_hub::{LegInput, LegOutput, LegSession, LegSessions, LogRange, SessionInput};
+use downburst_hub::{LegInput, LegOutput, LegSessions, LogRange, Progress, SessionInput, catch_up_bps};
 use downburst_log::ProductLog as _;
 use downburst_model::{LegId, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{HubInput, NextKey};
 use downburst_vcmtp::{LegKey, SenderStats};
 
 use super::outlet::LegOutlet;
-use super::{Shared, keys};
+use super::{Repeats, Shared, keys};
 use crate::hub::feeds::Feed;
 use crate::hub::feeds::wake_ups::LogListener;
 use crate::hub::legs::channels::Channel;
@@ -34,6 +34,10 @@ pub(in crate::hub) struct Thread {
     outlet: LegOutlet,
     shared: Arc<Shared>,
     told: SenderStats,
+    /// For a stream beside a live leg.
+    repeats: Option<Repeats>,
+    /// The limit that the machine has by now.
+    cap_bps: Option<u64>,
 }
 
 impl Thread {
@@ -46,7 +50,13 @@ impl Thread {
         shared: Arc<Shared>,
     ) -> Self {
         let (hub, feed) = (Arc::downgrade(hub), Arc::clone(feed));
-        Self { machine, hub, feed, leg, leg_epoch, listener, outlet, shared, told: SenderStats::default() }
+        let (told, repeats, cap_bps) = (SenderStats::default(), None, None);
+        Self { machine, hub, feed, leg, leg_epoch, listener, outlet, shared, told, repeats, cap_bps }
+    }
+
+    /// The same thread, of a stream that repeats a part of the log.
+    pub(in crate::hub) fn carrying(self, repeats: Option<Repeats>) -> Self {
+        Self { repeats, ..self }
     }
 
     pub(in crate::hub) fn run(mut self, commands: &Receiver<Command>, wakes: &Receiver<()>) {
@@ -55,7 +65,9 @@ impl Thread {
             self.listener.take();
             let deadline = self.feed.deadline_us().map(Micros);
             self.machine.handle(hub.clock.now(), LegInput::Deadline(deadline));
-            self.machine.handle(hub.clock.now(), LegInput::Head(self.feed.log.head()));
+            self.give_way(&hub);
+            let head = self.head();
+            head.into_iter().for_each(|head| self.machine.handle(hub.clock.now(), LegInput::Head(head)));
             self.carry_out(&hub);
             self.publish(&hub);
             let patience = self.patience(&hub);
@@ -73,6 +85,25 @@ impl Thread {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(None) | Err(RecvTimeoutError::Disconnected) => return,
             }
+        }
+    }
+
+    /// The end of what the leg may send by now; `None`: nothing yet.
+    fn head(&self) -> Option<Sequence> {
+        let head = self.feed.log.head();
+        match &self.repeats {
+            None => Some(head),
+            Some(repeats) => repeats.may_go.load(Ordering::Relaxed).then_some(head.min(repeats.to)),
+        }
+    }
+
+    /// A stream takes what the live leg leaves: next to nothing while products of the live leg wait.
+    fn give_way(&mut self, hub: &Hub) {
+        let Some(repeats) = &self.repeats else { return };
+        let waits = repeats.live.backlog_bytes.load(Ordering::Relaxed) > 0;
+        let cap_bps = catch_up_bps(repeats.rate_bps, waits);
+        if self.cap_bps.replace(cap_bps) != Some(cap_bps) {
+            self.machine.handle(hub.clock.now(), LegInput::Cap(cap_bps));
         }
     }
 
@@ -174,7 +205,7 @@ impl Thread {
     }
 
     fn look(&mut self, hub: &Hub) {
-        let open = LegSession::on(self.leg, &hub.roster.sessions());
+        let open = hub.leg_sessions(self.leg);
         let (now, feed) = (hub.clock.now(), self.feed.name());
         let barred = |site: &SiteName, credential: &str| hub.roster.barred(site, credential, &feed, now.wall);
         self.machine.look(now, &LegSessions { open: &open, barred: &barred });
@@ -212,13 +243,22 @@ impl Thread {
         if stats.datagram_bytes != self.told.datagram_bytes && self.outlet.is_open() {
             hub.counters.datagrams(&self.feed.name(), self.leg, &self.told, &stats);
         }
+        *lock(&self.shared.progress) = Progress {
+            sent_to: self.machine.sent_to().0,
+            bytes: stats.datagram_bytes.saturating_add(stats.site_repair_bytes),
+            repair_bytes: stats.group_repair_bytes.saturating_add(stats.site_repair_bytes),
+        };
         self.told = stats;
     }
 
     fn patience(&self, hub: &Hub) -> Duration {
         let now = hub.clock.monotonic();
-        self.machine.deadline().map_or(IDLE, |due| Duration::from_micros(due.since(now).0)).min(IDLE)
+        let longest = if self.repeats.is_some() { LOOK_AT_LIVE } else { IDLE };
+        self.machine.deadline().map_or(longest, |due| Duration::from_micros(due.since(now).0)).min(longest)
     }
 }
 
 const IDLE: Duration = Duration::from_secs(1);
+
+/// A stream sees within this time that its live leg has products to send, and that it has none any more.
+const LOOK_AT_LIVE: Duration = Duration::from_millis(5);
