@@ -144,7 +144,8 @@ impl HubWorld {
             | LegOutput::Sent(_)
             | LegOutput::Barred { .. }
             | LegOutput::DatagramBytes(_)
-            | LegOutput::Rate(_) => {}
+            | LegOutput::Rate(_)
+            | LegOutput::Trial(_) => {}
         }
     }
 

@@ -114,7 +114,7 @@ impl Hub {
         }
         let sites = self.with_unicast_legs(|legs| downburst_hub::sites_by_leg(&self.roster.registry(), legs));
         let plans = lock(&self.legs.plans);
-        counts.report(&sites, |leg| plans.find(leg).map_or(0, Leg::backlog_bytes))
+        counts.report(&sites, |leg| plans.find(leg).map(Leg::state).unwrap_or_default())
     }
 
     /// The positions and traffic of all sessions.
