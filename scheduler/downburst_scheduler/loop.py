@@ -404,7 +404,9 @@ class SchedulerLoop:
             if leg is None:
                 number = await self._ledger.write(lambda tx: tx.planning.legs.allocate(feed.name))
                 leg = group_leg(number, multicast, rate_bps=int(pace_bps))
-            found.append(paced(by_relay(replace(leg, circuits=tuple(sorted(part.circuits))), part), int(pace_bps)))
+            # The sites are how the next round finds the leg of each of several groups.
+            leg = replace(leg, sites=tuple(sorted(part.sites)), circuits=tuple(sorted(part.circuits)))
+            found.append(paced(by_relay(leg, part), int(pace_bps)))
         return tuple(found)
 
     async def _review(self) -> None:

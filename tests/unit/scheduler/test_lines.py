@@ -156,9 +156,9 @@ async def test_a_site_that_stays_slow_is_tried_ever_less_often(hub: Hub) -> None
     network.lines_bps["c"] = SLOW_BPS
     await network.seconds(10)
     settled = len(hub.history())
-    await network.seconds(1_200)
+    await network.seconds(600)
     tries = [pace for pace in paces_of("c", hub.history()[settled - 1 :]) if pace == 19]
-    assert 1 <= len(tries) <= 4
+    assert 1 <= len(tries) <= 3
     assert groups(hub.plan()) == {("a", "b"): 19.0, ("c", "s", "t"): 3.8}
 
 
