@@ -12,7 +12,7 @@ from downburst_contract.alarms import Silence
 from downburst_contract.base import Answer, Number, OpenAnswer
 from downburst_contract.circuits import Circuit
 from downburst_contract.latency import FeedLatency
-from downburst_contract.plans import Candidate, Figure, Floor, Leg
+from downburst_contract.plans import Candidate, Figure, Floor, Group, Leg
 from downburst_contract.sites import OwnClock, PathFacts, SiteCondition
 
 
@@ -119,6 +119,8 @@ class PlanSeen(Answer):
     reason: str
     pinned: bool
     legs: list[Leg]
+    groups: list[Group]
+    """The slowest first."""
     candidates: list[Candidate]
     figures: dict[str, Figure]
     floor: Floor | None

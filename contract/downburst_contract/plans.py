@@ -39,6 +39,24 @@ class Leg(Answer):
     unicast_equivalent_bytes: int
 
 
+class Group(Answer):
+    """A multicast leg of the plan, with its rates, and its latencies as predicted and as measured."""
+
+    leg: int
+    rate_bps: int | None
+    """Its pace in the plan, as Ethernet-frame bits per second."""
+    site_names: list[str]
+    predicted_p50_ms: Number | None
+    predicted_p99_ms: Number | None
+    measured_p50_ms: Number | None
+    """Of its sites, under this plan, in the last hour; null: not measured yet."""
+    measured_p99_ms: Number | None
+    paced_bps: Number | None
+    """The rate at which it was last sent: losses may have lowered it. Null: not reported yet."""
+    line_bps: Number | None
+    """The pace by the losses of its sites; null: something else sets it."""
+
+
 class Candidate(Answer):
     """One transport as the scheduler judged it."""
 
@@ -85,6 +103,8 @@ class Plan(Answer):
     made_at: datetime
     pinned: bool
     legs: list[Leg]
+    groups: list[Group]
+    """The slowest first."""
     candidates: list[Candidate]
     figures: dict[str, Figure]
     floor: Floor | None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from downburst.domain.latency import LatencyKind, SketchRow
-from downburst.domain.plans import Candidate, Leg, Plan, Transport
+from downburst.domain.plans import Candidate, Leg, Plan, Transport, leg_figure
 from downburst.foundation.clock import to_us
 from downburst.ledger import Transaction
 from downburst.sketches.sketch import LatencySketch
@@ -103,8 +103,8 @@ def with_floor(plan: Plan, floor: Floor) -> Plan:
 
 def compared(plan: Plan, rows: Iterable[SketchRow]) -> Plan | None:
     """The plan with measured figures from the rows of its own legs."""
-    transports = {leg.transport for leg in plan.legs}
-    measured = LatencySketch.of_rows(row for row in rows if row.transport in transports)
+    transports, kept = {leg.transport for leg in plan.legs}, list(rows)
+    measured = LatencySketch.of_rows(row for row in kept if row.transport in transports)
     if measured.count == 0 or measured.count == plan.figures.get("measured_count"):
         return None
     figures = dict(plan.figures) | {
@@ -117,7 +117,19 @@ def compared(plan: Plan, rows: Iterable[SketchRow]) -> Plan | None:
         figures[f"measured_{name}_ms"] = value_ms
         figures[f"measured_over_predicted_{name}"] = _ratio(value_ms, plan.figures.get(f"predicted_{name}_ms"))
     figures["predicted_over_measured"] = _inverse(figures["measured_over_predicted_p99"])
-    return replace(plan, figures=figures)
+    return replace(plan, figures=figures | _of_groups(plan, kept))
+
+
+def _of_groups(plan: Plan, rows: Sequence[SketchRow]) -> dict[str, float | None]:
+    """The measured latencies of each group."""
+    found = {}
+    for leg in plan.legs:
+        if leg.transport is Transport.MULTICAST:
+            sites = set(leg.sites)
+            own = LatencySketch.of_rows(row for row in rows if row.transport is leg.transport and row.site in sites)
+            for share, name in ((0.5, "p50"), (0.99, "p99")):
+                found[leg_figure(leg.leg, f"measured_{name}_ms")] = own.quantile_ms(share)
+    return found
 
 
 def _rate_bps(leg: Leg, site: SiteFacts, fair_bps: float) -> float:

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
+from downburst.domain.feeds import Feed, FeedClass
 from downburst.domain.plans import Leg, Transport
 from downburst.domain.relays import FanOut
 from downburst.settings.multicast import MulticastSettings
 from downburst_scheduler.models.candidates import Evaluated
 from downburst_scheduler.models.parts import Part
+from downburst_scheduler.models.repair import Repair
 
 
 def legs_of(
@@ -45,6 +47,11 @@ def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]
             free.remove(taken)
         found.append(taken)
     return found
+
+
+def repair_of(feed: Feed) -> Repair:
+    """The way in which the node repairs a feed's groups: urgent products don't wait for the rest of a block."""
+    return Repair.UNICAST if feed.feed_class in URGENT else Repair.CODED
 
 
 def paced(leg: Leg, rate_bps: int) -> Leg:
@@ -87,5 +94,7 @@ def _same_carriers(leg: Leg, part: Part) -> bool:
     return circuits[0] == circuits[1] and (leg.relay, leg.fan_out) == (wanted.relay, wanted.fan_out)
 
 
+URGENT = (FeedClass.WARNING, FeedClass.OBSERVATION)
+"""The node repairs packets of these by themselves."""
 KEPT_FROM, KEPT_TO = 0.98, 1.1
 """Relative to a leg's rate on a circuit or to a relay: repair covers a small shortfall, a small surplus is wasted."""

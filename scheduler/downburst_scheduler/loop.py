@@ -9,7 +9,7 @@ node joins sites to a leg one by one and ends a site's old leg where the coverag
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -50,7 +50,8 @@ from downburst_scheduler.demand.cores import led_otherwise
 from downburst_scheduler.demand.riding import OnDemand, is_other, legs_on_demand, moved
 from downburst_scheduler.demand.written import figures_of
 from downburst_scheduler.figures.traffic import FeedWindow
-from downburst_scheduler.legs import by_relay, followed, group_leg, legs_of, paced
+from downburst_scheduler.legs import by_relay, followed, group_leg, legs_of, paced, repair_of
+from downburst_scheduler.lines import LineWatch
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.floors import SiteFloors
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
@@ -67,6 +68,7 @@ from downburst_scheduler.sentences import (
     TELLING_SHARE_OF_OBJECTIVE,
     figures,
     flip_figures,
+    leg_figures,
     reason,
     swept_rates,
 )
@@ -93,7 +95,7 @@ class SchedulerLoop:
         """True if something may have changed that could not be read from the ledger."""
         self._next_look_s = 0.0
         self._next_review_s = 0.0
-        self._view = SiteView(self._paths, self._relays, self._clock)
+        self._view = SiteView(self._paths, self._relays, self._clock, LineWatch(self._pace.trials))
 
     async def run(self) -> None:
         """Works until cancelled."""
@@ -125,6 +127,7 @@ class SchedulerLoop:
             age_s = {plan.version: (now - plan.made_at).total_seconds() for plan in history}
             recent = [plan for plan in history if plan is history[0] or age_s[plan.version] < self._pace.rules.day_s]
             self._feeds[history[0].feed] = FeedState.resumed(recent, pace=self._pace, now_s=now_s, age_s=age_s)
+            self._view.lines.resumed(history[0], now_s)
         await self._reload()
 
     async def _take(self, event: Event, *, lost: int) -> None:
@@ -151,7 +154,7 @@ class SchedulerLoop:
             case TrafficSeen():
                 await self._traffic(event)
             case LegChanged():
-                self._paths.leg_changed(event, on=self._carrier(event))
+                self._leg_changed(event)
                 if event.state in OUT_OF_GROUPS:
                     await self._decide_all([event.feed], look=False)
             case RelaySeen():
@@ -173,6 +176,8 @@ class SchedulerLoop:
         for site in led_otherwise(before, self._known.ways):
             self._paths.moved(site)
         self._paths.keep(self._known.sites)
+        self._view.lines.keep(self._known.feeds, self._known.sites)
+        self._view.lines.swept(self._known.sweeps, self._clock.monotonic_s())
         self._relays.keep(self._known.relay_names, self._known.sites, self._known.ways)
         self._feeds = {name: state for name, state in self._feeds.items() if name in self._known.feeds}
         await self._decide_all(self._known.feeds, look=False)
@@ -220,6 +225,7 @@ class SchedulerLoop:
             await self._reload()
         await self._explain()
         now_s = self._clock.monotonic_s()
+        await self._lines_changed(self._view.lines.traffic(event, now_s, self._is_network))
         if now_s >= self._next_review_s:
             self._next_review_s = now_s + self._pace.review_s
             await self._review()
@@ -229,12 +235,30 @@ class SchedulerLoop:
             self._known = replace(self._known, placed=pairs, demand=demand)
             await self._decide_all(self._known.feeds, look=True)
 
-    def _carrier(self, event: LegChanged) -> Carrier:
-        state = self._feeds.get(event.feed)
-        legs = [leg for leg in groups_of(state.plan) if leg.leg == event.leg] if state else []
-        if any(leg.relay is not None for leg in legs):
+    def _leg_changed(self, event: LegChanged) -> None:
+        carrier = self._carrier(event.feed, event.leg)
+        self._paths.leg_changed(event, on=carrier)
+        if carrier == "network" and self._view.lines.leg_changed(event, self._clock.monotonic_s()):
+            self._paths.may_join(event.site)
+
+    async def _lines_changed(self, changed: Mapping[str, Sequence[str]]) -> None:
+        """Regroups the feeds of sites with another usable rate; repairs of the former groups count no longer."""
+        for feed, sites in changed.items():
+            for site in sites:
+                self._paths.may_join(site)
+            if feed in self._feeds:
+                self._feeds[feed].repairs.forget()
+        await self._decide_all(changed, look=False)
+
+    def _is_network(self, feed: str, leg: int) -> bool:
+        return self._carrier(feed, leg) == "network"
+
+    def _carrier(self, feed: str, leg: int) -> Carrier:
+        state = self._feeds.get(feed)
+        legs = [one for one in groups_of(state.plan) if one.leg == leg] if state else []
+        if any(one.relay is not None for one in legs):
             return "relay"
-        return "circuit" if any(leg.circuits for leg in legs) else "network"
+        return "circuit" if any(one.circuits for one in legs) else "network"
 
     def _count(self, event: TrafficSeen) -> None:
         arrived = {feed.feed: feed for feed in event.feeds}
@@ -306,6 +330,7 @@ class SchedulerLoop:
             multicast_rate_bps=multicast.rate_bps,
             group_loss=state.repairs.of_products or 0.0,
             headers=True,
+            repair=repair_of(feed),
             order=Order.FIRST_COME,
             circuits=CircuitOffers(none=NO_CIRCUITS, not_on_demand=NONE_ON_DEMAND),
             objective=Objective(OBJECTIVE_SHARE, feed.objective_ms / 1e3),
@@ -344,7 +369,8 @@ class SchedulerLoop:
             figures=figures(question, decision, state.window.statistics())
             | state.calibration.figures()
             | figures_of(terms)
-            | (moving.figures if moving else {}),
+            | (moving.figures if moving else {})
+            | leg_figures(decision, state.groups),
             pinned=pinned,
         )
         return await self._ledger.write(lambda tx: tx.planning.plans.append(made))
@@ -378,7 +404,9 @@ class SchedulerLoop:
             if leg is None:
                 number = await self._ledger.write(lambda tx: tx.planning.legs.allocate(feed.name))
                 leg = group_leg(number, multicast, rate_bps=int(pace_bps))
-            found.append(paced(by_relay(replace(leg, circuits=tuple(sorted(part.circuits))), part), int(pace_bps)))
+            # The sites are how the next round finds the leg of each of several groups.
+            leg = replace(leg, sites=tuple(sorted(part.sites)), circuits=tuple(sorted(part.circuits)))
+            found.append(paced(by_relay(leg, part), int(pace_bps)))
         return tuple(found)
 
     async def _review(self) -> None:
@@ -424,7 +452,8 @@ class SchedulerLoop:
         state.floor = floors.floor(site for leg in plan.legs for site in leg.sites) or state.floor
         floored = with_floor(plan, state.floor)
         measured = await self._ledger.read(lambda tx: with_measurement(tx, floored, now=now)) or floored
-        await self._annotate(state, replace(measured, figures=dict(measured.figures) | state.calibration.figures()))
+        figures = dict(measured.figures) | state.calibration.figures() | self._view.lines.paces(plan)
+        await self._annotate(state, replace(measured, figures=figures))
 
     def _state(self, name: str) -> FeedState:
         if name not in self._feeds:

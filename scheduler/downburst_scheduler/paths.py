@@ -56,6 +56,12 @@ class SitePaths:
             out = (event.at + self._retry, OUT_OF_GROUPS[event.state] + why)
             self._out_until[event.site, on] = out
 
+    def may_join(self, site: str) -> None:
+        """The rate of the site's line is known: it belongs in a slower group, although one was too fast for it."""
+        out = self._out_until.get((site, "network"))
+        if out is not None and out[1].startswith(OUT_OF_GROUPS["too-slow"]):
+            del self._out_until[site, "network"]
+
     def arrived(self, feed: str, size_bytes: int) -> None:
         """Counts the arrivals of a feed, against which the sites' shares are measured."""
         self._shares.arrived(feed, size_bytes)

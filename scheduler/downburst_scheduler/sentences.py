@@ -1,6 +1,8 @@
 """The reason of a plan in one sentence with figures, true to the decision it explains."""
 
-from downburst.domain.plans import Transport
+from collections.abc import Sequence
+
+from downburst.domain.plans import Leg, Transport, leg_figure
 from downburst_scheduler.figures.traffic import TrafficStatistics
 from downburst_scheduler.figures.wording import duration, megabits, sites_of
 from downburst_scheduler.models.candidates import Evaluated
@@ -42,8 +44,13 @@ def _on_demand(decision: Decision, dynamic: Evaluated) -> str:
 
 def swept_rates(decision: Decision) -> list[str]:
     """A sentence for each group with a pace that follows a probe of a member's path."""
-    groups = [part for part in decision.chosen.groups if part.swept and part.rate_bps]
-    return [f"the group's pace is {megabits(part.rate_bps or 0.0)}, as {part.swept}" for part in groups]
+    groups = [part for part in decision.chosen.groups if part.rate_bps]
+    whose = "the group's pace" if len(groups) == 1 else "the pace of {} sites"
+    return [
+        f"{whose.format(len(part.sites))} is {megabits(part.rate_bps or 0.0)}, as {part.swept}"
+        for part in groups
+        if part.swept
+    ]
 
 
 def figures(question: Question, decision: Decision, traffic: TrafficStatistics) -> dict[str, Figure]:
@@ -94,6 +101,20 @@ def _demand_figures(option: Evaluated) -> dict[str, Figure]:
         "on_demand_price_bps": option.price_bps,
         "on_demand_p99_ms": option.quantile_ms(0.99),
     }
+
+
+def leg_figures(decision: Decision, groups: Sequence[Leg]) -> dict[str, Figure]:
+    """The predictions for each group, and its limit where the losses of its sites set the pace."""
+    shown: dict[str, Figure] = {}
+    chosen = decision.chosen
+    for part, leg in zip(chosen.groups, groups, strict=False):
+        if part.lossy and part.rate_bps:
+            shown[leg_figure(leg.leg, "line_bps")] = part.rate_bps
+        if part.outcome is not None:
+            for name, share in (("p50", 0.5), ("p99", 0.99)):
+                own_ms = part.outcome.latencies.quantile_s(share) * 1e3 * chosen.calibration.at(share)
+                shown[leg_figure(leg.leg, f"predicted_{name}_ms")] = own_ms + chosen.floor.at_ms(share)
+    return shown
 
 
 def flip_figures(flipped: Flip | None) -> dict[str, Figure]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Plan
 from downburst.foundation.clock import Clock
+from downburst_scheduler.lines import LineWatch
 from downburst_scheduler.models.offers import RelayOffer, without
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.transports import stepped
@@ -23,6 +24,7 @@ class SiteView:
     paths: SitePaths
     relays: RelayWatch
     clock: Clock
+    lines: LineWatch
     sure_s: float = 0.0
     """The time from which a relay without a report has no session."""
 
@@ -36,10 +38,18 @@ class SiteView:
             self.paths.site(site, feed.name, wishes, now=now, in_group=site.name in inside)
             for site, wishes in known.subscribers.get(feed.name, ())
         )
-        swept = (_with_sweep(site, known, now) for site in found)
+        lossy = (self._with_line(site, feed.name) for site in found)
+        swept = (_with_sweep(site, known, now) for site in lossy)
         with_relays = (self._with_relay(site, feed.name, known, plan) for site in swept)
         with_circuits = (_with_circuit(site, feed.name, known, feeds) for site in with_relays)
         return tuple(self._with_offer(site, feed.name, known) for site in with_circuits)
+
+    def _with_line(self, site: SiteFacts, feed: str) -> SiteFacts:
+        """A site with the rate that its losses in groups leave, unless its access rate is lower."""
+        usable_bps = self.lines.line(feed, site.name).usable_bps
+        if usable_bps is None or (site.access_bps is not None and site.access_bps <= usable_bps):
+            return site
+        return replace(site, access_bps=usable_bps, lossy=self.lines.words(feed, site.name))
 
     def _with_offer(self, site: SiteFacts, feed: str, known: Known) -> SiteFacts:
         """A site with the circuits on demand that can be ordered to it, unless none could carry the feed.

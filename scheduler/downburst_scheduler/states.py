@@ -21,6 +21,7 @@ from downburst_scheduler.figures.traffic import Arrivals, FeedWindow
 from downburst_scheduler.models.delays import Latencies
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.floors import Floor
+from downburst_scheduler.models.lines.trials import TrialRules
 from downburst_scheduler.models.offers import CircuitOffers
 from downburst_scheduler.planner import BY_FIGURES, FIRST_SPAN_S, Because, Decision, Memory, Question, Rules
 from downburst_scheduler.probed import TimedSweep, last_sweeps
@@ -34,6 +35,7 @@ class Pace:
     window_s: float
     review_s: float
     rules: Rules
+    trials: TrialRules = field(default_factory=TrialRules)
 
     @classmethod
     def of(cls, settings: Settings) -> "Pace":
@@ -49,7 +51,9 @@ class Pace:
             first_span_s=FIRST_SPAN_S / scale,
             telling_span_s=min(FIRST_SPAN_S / scale, window_s * NEARLY_FULL),
         )
-        return cls(max(wanted.step_s / scale, 1.0), window_s, max(60 / scale, 1.0), rules)
+        retry_s = settings.multicast.retry_minutes * 60 / scale
+        trials = TrialRules(return_s=retry_s / RETURNS_SOONER, retry_s=retry_s)
+        return cls(max(wanted.step_s / scale, 1.0), window_s, max(60 / scale, 1.0), rules, trials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +253,8 @@ _ON_CIRCUITS = (Transport.STATIC_CIRCUIT, Transport.DYNAMIC_CIRCUIT)
 STARTING = (Because.NO_SITES, Because.NO_TRAFFIC)
 SHORTEST_WINDOW_S = 5.0
 NEARLY_FULL = 0.9
+RETURNS_SOONER = 20.0
+"""Disturbances of a line that was faster before are mostly over within minutes."""
 DAY_S = 86_400.0
 TELLING_BYTES = 1_000_000
 """A repaired packet in fewer would decide the transport."""

@@ -115,7 +115,19 @@ def _feed(
 
 def _plan(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
     whole = plan_out(plan, counters)
-    kept = ("version", "transport", "reason", "pinned", "legs", "candidates", "figures", "floor", "flip", "would_be")
+    kept = (
+        "version",
+        "transport",
+        "reason",
+        "pinned",
+        "legs",
+        "groups",
+        "candidates",
+        "figures",
+        "floor",
+        "flip",
+        "would_be",
+    )
     return {name: whole[name] for name in kept} | {"since": plan.made_at}
 
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from downburst.domain.plans import LegCounters, Plan, Transport
+from downburst.domain.plans import LEG_FIGURES, OF_LEGS, LegCounters, Plan, Transport, leg_figure
 
 
 def plan_out(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
@@ -20,13 +20,24 @@ def plan_out(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
         "made_at": plan.made_at,
         "pinned": plan.pinned,
         "legs": listed + rest,
+        "groups": _groups_out(plan),
         "candidates": [asdict(candidate) for candidate in plan.candidates],
-        "figures": dict(plan.figures),
+        "figures": {name: value for name, value in plan.figures.items() if not name.startswith(OF_LEGS)},
         "floor": _floor_out(plan),
         "flip": plan.figures.get("flip") or None,
         "would_be": plan.figures.get("would_be"),
         "products": max((row["products"] for row in listed + rest), default=0),
     }
+
+
+def _groups_out(plan: Plan) -> list[dict[str, Any]]:
+    """The groups of a plan, the slowest first, with what was predicted and measured of each."""
+    groups = sorted((leg for leg in plan.legs if leg.group is not None), key=lambda leg: leg.rate_bps or 0)
+    return [
+        {"leg": leg.leg, "rate_bps": leg.rate_bps, "site_names": list(leg.sites)}
+        | {name: plan.figures.get(leg_figure(leg.leg, name)) for name in LEG_FIGURES}
+        for leg in groups
+    ]
 
 
 def _floor_out(plan: Plan) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from downburst.domain.backlog import CatchUpChanged, FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.latency import SiteClock
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
-from downburst.domain.plans import Plan, Transport
+from downburst.domain.plans import LegTrial, Plan, Transport
 from downburst.domain.probes.signs import ProbeEvent
 from downburst.domain.relays.report import RelayReport
 from downburst.domain.senders import SenderSeen
@@ -138,6 +138,8 @@ class LegTraffic:
     sites: int
     backlog_bytes: int
     transport: Transport = Transport.UNICAST
+    rate_bps: int | None = None
+    trials: tuple[LegTrial, ...] = ()
 
     @property
     def unicast_equivalent_bytes(self) -> int:

@@ -111,5 +111,26 @@ class LegCounters:
     """The minimum cost of the same products as separate copies for each site."""
 
 
+@dataclass(frozen=True, slots=True)
+class LegTrial:
+    """The packets that a leg sent at one rate in a second while it used the whole rate, and its sites' losses."""
+
+    rate_bps: int
+    packets: int
+    lost: tuple[tuple[str, int], ...] = ()
+    """Sites with the packets that each lost, the greatest losses first; other sites on the leg lost none."""
+
+
+def leg_figure(leg: int, name: str) -> str:
+    """The name of a plan's figure about one of its legs."""
+    return f"{OF_LEGS}{leg}_{name}"
+
+
+OF_LEGS = "leg_"
+"""Names of figures about single legs begin so."""
+LEG_FIGURES = (
+    "predicted_p50_ms", "predicted_p99_ms", "measured_p50_ms", "measured_p99_ms", "paced_bps", "line_bps"
+)  # fmt: skip
+"""Of a group: latencies, the rate at which it was last sent, and the limit by its sites' losses."""
 ON_DEMAND = "demand"
 """The figure with the terms of circuits on demand; a plan that has it has chosen them."""

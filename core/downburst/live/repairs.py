@@ -24,6 +24,10 @@ class Repairs:
             self.product_bytes = self.product_bytes * FADING + leg.product_bytes
             self.repair_bytes = self.repair_bytes * FADING + leg.repair_bytes
 
+    def forget(self) -> None:
+        """Begins again: what is repaired for other sites, or at another rate, is no guide."""
+        self.sent_bytes = self.product_bytes = self.repair_bytes = 0.0
+
     @property
     def of_sent(self) -> float | None:
         """Repair over all bytes sent; None before there were enough to tell."""

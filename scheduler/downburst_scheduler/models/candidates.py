@@ -18,9 +18,9 @@ from downburst_scheduler.models.demand.riding import OnDemand, on_demand
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.grouping import MOST_GROUPS
-from downburst_scheduler.models.groups import grouped_sites, relayed_groups, riding_groups
+from downburst_scheduler.models.groups import grouped_sites, partition_of, relayed_groups, riding_groups
 from downburst_scheduler.models.offers import TUNNEL_SHARE, CircuitOffer
-from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, on_circuits
+from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, missed_by, on_circuits
 from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
 from downburst_scheduler.models.rates import connection_bps
 from downburst_scheduler.models.situation import Calibration, CircuitOffers, Costs, SiteFacts, Situation
@@ -234,10 +234,14 @@ def _grouped(asked: Asked, members: Sequence[Alike], limit_bps: float | None) ->
     if one.outcome is None or limit_bps is not None or (one.feasible and (one.late_s or 0) <= objective.latency_s):
         return one
     several = grouped_sites(asked, members, limit_bps=None, most=MOST_GROUPS)
-    if len(several) < 2 or not all(several):
+    if not several or names_of(members) == several[0].sites:
         return one
     other = _of_groups(asked, several, None)
-    return min((one, other), key=lambda found: (not found.feasible, found.score_bps))
+
+    def rank(found: Evaluated) -> tuple[bool, float, float]:
+        return not found.feasible, missed_by(found.parts, asked.situation), found.score_bps
+
+    return min((one, other), key=rank)
 
 
 def _of_groups(asked: Asked, groups: Sequence[Part], limit_bps: float | None) -> Evaluated:
@@ -246,7 +250,7 @@ def _of_groups(asked: Asked, groups: Sequence[Part], limit_bps: float | None) ->
     rest = [one for one in asked.served if not inside.issuperset(one.names)]
     left_bps = left_beside(situation, sum(part.rate_bps or 0.0 for part in groups))
     parts = (*groups, copies(asked, rest, egress_bps=left_bps)) if rest else tuple(groups)
-    reason = _partition(asked, groups, rest, circuit=limit_bps is not None)
+    reason = partition_of(asked, groups, rest, circuit=limit_bps is not None)
     sent = [part.outcome for part in parts if part.outcome is not None]
     if not sent:
         return Evaluated(Transport.MULTICAST, feasible=True, reason=reason, parts=parts)
@@ -414,33 +418,6 @@ def _too_few(asked: Asked, able: Sequence[Alike]) -> str:
     unable = [site.no_multicast for site in members_of(asked.served) if site.no_multicast is not None]
     why = f" ({some(unable)})" if unable else ""
     return f"a group needs at least {SMALLEST_GROUP} sites that can join and there {there}{why}"
-
-
-def _partition(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *, circuit: bool) -> str:
-    counts = [len(part.sites) for part in groups if part.relay is None]
-    said = f"one group of {counts[0]} sites" if len(counts) == 1 else f"groups of {', '.join(map(str, counts))} sites"
-    said += " on a multipoint circuit" if circuit else ""
-    said = ", ".join([*([said] if counts else []), *(_behind(part) for part in groups if part.relay is not None)])
-    said += _unheard(asked, groups)
-    if not rest:
-        return said
-    why = [reason for one in rest for site in one.members if (reason := site.no_multicast or asked.why_alone(one))]
-    return f"{said}, {sites_of(count_of(rest))} by unicast" + (f" ({some(why)})" if why else "")
-
-
-def _behind(part: Part) -> str:
-    pace = f" at up to {megabits(part.rate_bps)}" if part.rate_bps else ""
-    name = part.relay.relay if part.relay is not None else ""
-    return f"one copy{pace} for the {len(part.sites)} sites behind relay {name}"
-
-
-def _unheard(asked: Asked, groups: Sequence[Part]) -> str:
-    """Sites are tested for multicast by joining: copies continue until the site has received the group."""
-    inside = {site for part in groups if part.relay is None for site in part.sites}
-    unheard = [site.name for site in members_of(asked.served) if site.unheard and site.name in inside]
-    if not unheard:
-        return ""
-    return f", with copies until sites new to multicast receive it ({some(unheard)})"
 
 
 def _circuits(asked: Asked, served: Sequence[Alike], rest: Sequence[Alike]) -> str:

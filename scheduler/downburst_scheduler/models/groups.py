@@ -1,15 +1,18 @@
 """Groups of a feed's sites as parts of a plan: their members and paces."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from downburst.domain.plans import Transport
+from downburst_scheduler.figures.wording import megabits, sites_of, some
 from downburst_scheduler.models.grouping import GroupingRules, Receiver, grouped
 from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Asked, Part
 from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
 from downburst_scheduler.models.rates import whole
-from downburst_scheduler.models.repair import repair_share
+from downburst_scheduler.models.repair import Repair, repair_share
+from downburst_scheduler.models.situation import Situation
 from downburst_scheduler.models.sweeps import UsableRate, usable_rate
 from downburst_scheduler.models.transports import multicast
 
@@ -22,11 +25,17 @@ def grouped_sites(
         return (_group(asked, members, limit_bps),)
     fastest_bps = _fastest_bps(asked)
     receivers = [_receiver(str(number), one, fastest_bps) for number, one in enumerate(members)]
-    receivers.sort(key=lambda one: one.rate_bps)
-    rules = GroupingRules(fastest_bps, largest_groups=most)
+    receivers = _in_steps(sorted(receivers, key=lambda one: one.rate_bps))
+    paces_bps = {one.site: one.rate_bps for one in receivers}
+    rules = GroupingRules(GROUP_SHARE_OF_EGRESS * asked.situation.egress_bps, largest_groups=most)
     found = grouped(receivers, float(asked.arrivals.size_bytes.mean()), rules)
-    chosen = [[members[int(number)] for number in group.sites] for group in found]
-    return tuple(_group(asked, some, limit_bps) for some in chosen if count_of(some) > 1)
+    parts = []
+    for group in found:
+        ones = [members[int(number)] for number in group.sites]
+        short = group.rate_bps < min(paces_bps[number] for number in group.sites) * (1 - ROUNDING)
+        if count_of(ones) > 1:
+            parts.append(_group(asked, ones, limit_bps, group.rate_bps if short else math.inf))
+    return tuple(parts)
 
 
 def riding_groups(asked: Asked) -> list[tuple[Part, CircuitOffer]]:
@@ -49,6 +58,28 @@ def relayed_groups(asked: Asked, *, insists: bool = False) -> tuple[Part, ...]:
     groups = [_behind_relay(asked, members, relays=len(several)) for members in several]
     # A first segment that is slower than the feed would starve the group.
     return tuple(part for part in groups if part.outcome is None or (part.outcome.utilisation or 0.0) <= 1)
+
+
+def _in_steps(receivers: Sequence[Receiver]) -> list[Receiver]:
+    """Receivers in order of their rate; those of nearly the same rate get the lowest of these, to stay together."""
+    found: list[Receiver] = []
+    for one in receivers:
+        alike_bps = found[-1].rate_bps if found else 0.0
+        found.append(replace(one, rate_bps=alike_bps) if one.rate_bps <= alike_bps * ALIKE else one)
+    return found
+
+
+def partition_of(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *, circuit: bool) -> str:
+    """The groups of a candidate and the sites beside them, in words."""
+    counts = [len(part.sites) for part in groups if part.relay is None]
+    said = f"one group of {counts[0]} sites" if len(counts) == 1 else _by_rate(groups)
+    said += " on a multipoint circuit" if circuit else ""
+    said = ", ".join([*([said] if counts else []), *(_behind(part) for part in groups if part.relay is not None)])
+    said += _unheard(asked, groups)
+    if not rest:
+        return said
+    why = [reason for one in rest for site in one.members if (reason := site.no_multicast or asked.why_alone(one))]
+    return f"{said}, {sites_of(count_of(rest))} by unicast" + (f" ({some(why)})" if why else "")
 
 
 def _behind_relay(asked: Asked, members: Sequence[Alike], *, relays: int) -> Part:
@@ -88,21 +119,24 @@ def _receiver(name: str, one: Alike, fastest_bps: float) -> Receiver:
     return Receiver(name, rate_bps, weight=one.facts.count, count=max(round(one.facts.count), 1))
 
 
-def _group(asked: Asked, members: Sequence[Alike], limit_bps: float | None) -> Part:
-    """A group at the pace of its slowest member."""
+def _group(asked: Asked, members: Sequence[Alike], limit_bps: float | None, most_bps: float = math.inf) -> Part:
+    """A group at the pace of its slowest member; `most_bps` is its part of the egress beside other groups."""
     fastest_bps = _fastest_bps(asked)
     ways = [whole(one.facts) for one in members]
-    paths = [replace(way, loss=max(way.loss, asked.situation.group_loss)) for way in ways]
-    rate_bps = min([fastest_bps, *(path.access_bps for path in paths if path.access_bps)])
+    least_loss = _least_loss(asked.situation, count_of(members))
+    paths = [replace(way, loss=max(way.loss, least_loss)) for way in ways]
+    rate_bps = min([fastest_bps, most_bps, *(path.access_bps for path in paths if path.access_bps)])
     if limit_bps is not None and asked.figures:
         again = repair_share(asked.arrivals.size_bytes, [path.loss for path in paths], asked.situation.repair)
         rate_bps = min(rate_bps, limit_bps * (1 + float(again.max(initial=0.0))))
-    usable = None if limit_bps is not None else _usable(asked, members)
-    swept = usable.words if usable is not None and usable.rate_bps < rate_bps else ""
-    rate_bps = min(rate_bps, usable.rate_bps) if usable is not None else rate_bps
+    lossy = [site for site in members_of(members) if site.lossy and (site.access_bps or math.inf) <= rate_bps]
+    swept, usable = some([one.lossy for one in lossy]), None if limit_bps is not None else _usable(asked, members)
+    if usable is not None and usable.rate_bps <= rate_bps:
+        rate_bps, swept = usable.rate_bps, usable.words
     part = Part(
-        Transport.MULTICAST, names_of(members), rate_bps=rate_bps, limited=rate_bps < fastest_bps, swept=swept
-    )
+        Transport.MULTICAST, names_of(members), rate_bps=rate_bps, limited=rate_bps < fastest_bps, swept=swept,
+        lossy=any((site.access_bps or math.inf) <= rate_bps for site in lossy),
+    )  # fmt: skip
     if not asked.figures:
         return part
     reserved = limit_bps is not None
@@ -125,5 +159,36 @@ def _usable(asked: Asked, members: Sequence[Alike]) -> UsableRate | None:
     )
 
 
+def _least_loss(situation: Situation, sites: float) -> float:
+    """The loss of each site that explains the measured repair: all of it, or its part where losses add up."""
+    return situation.group_loss / (max(sites, 1.0) if situation.repair is Repair.UNICAST else 1.0)
+
+
 def _fastest_bps(asked: Asked) -> float:
     return min(asked.situation.multicast_rate_bps, GROUP_SHARE_OF_EGRESS * asked.situation.egress_bps)
+
+
+def _by_rate(groups: Sequence[Part]) -> str:
+    """Several groups, each with its pace."""
+    paces = [f"{len(part.sites)} sites at {megabits(part.rate_bps or 0.0)}" for part in groups if part.relay is None]
+    return f"groups of {', '.join(paces)}"
+
+
+def _behind(part: Part) -> str:
+    pace = f" at up to {megabits(part.rate_bps)}" if part.rate_bps else ""
+    name = part.relay.relay if part.relay is not None else ""
+    return f"one copy{pace} for the {len(part.sites)} sites behind relay {name}"
+
+
+def _unheard(asked: Asked, groups: Sequence[Part]) -> str:
+    """Sites are tested for multicast by joining: copies continue until the site has received the group."""
+    inside = {site for part in groups if part.relay is None for site in part.sites}
+    unheard = [site.name for site in members_of(asked.served) if site.unheard and site.name in inside]
+    if not unheard:
+        return ""
+    return f", with copies until sites new to multicast receive it ({some(unheard)})"
+
+
+ALIKE = 1.05
+"""Measured rates of equal lines differ by a few per cent."""
+ROUNDING = 1e-9

@@ -37,6 +37,8 @@ class Part:
     """True if a member's line sets the pace of a group."""
     swept: str = ""
     """The sweep of a member's path that sets the pace of a group, in words."""
+    lossy: bool = False
+    """True if losses of a member set the pace of a group."""
     circuits: tuple[tuple[str, int], ...] = ()
     """For reserved circuits, the number of each site's own; for a group on one, that of all its sites."""
     relay: RelayOffer | None = None
@@ -193,6 +195,23 @@ def on_circuits(asked: Asked, some: Sequence[Alike]) -> tuple[Part, ...]:
 def left_beside(situation: Situation, paced_bps: float) -> float:
     """The egress that groups of this pace leave for copies."""
     return max(situation.egress_bps - paced_bps, (1 - GROUP_SHARE_OF_EGRESS) * situation.egress_bps)
+
+
+def missed_by(parts: Sequence[Part], situation: Situation) -> float:
+    """The mean over the sites of how far their part misses the objective, as a share of it.
+
+    The quantile of all sites together is that of the slowest ones, and would hide any gain of the others.
+    """
+    objective = situation.objective
+    factors = {transport: one.at(objective.share) for transport, one in situation.calibration.items()}
+    floor_s = min(situation.floor.at_ms(objective.share) / 1e3, objective.latency_s / 2)
+    late = [
+        (len(part.sites), part.outcome.latencies.quantile_s(objective.share) * factors.get(part.transport, 1.0))
+        for part in parts
+        if part.outcome is not None
+    ]
+    missed = sum(count * max((late_s + floor_s) / objective.latency_s - 1, 0.0) for count, late_s in late)
+    return round(missed / max(sum(count for count, _ in late), 1), 3)
 
 
 LEAST_WEIGHT = 1e-12

@@ -19,7 +19,9 @@ class Repair(StrEnum):
     """The transport of a group's repair."""
 
     UNICAST = "unicast"
+    """Each lost packet by itself and without delay, as of warnings and observations: the sites' losses add up."""
     CODED = "coded"
+    """Symbols over many packets, as of all other feeds."""
 
 
 def repair_share(size_bytes: Floats, losses: Sequence[float], repair: Repair) -> Floats:

@@ -40,6 +40,8 @@ class SiteFacts(PathFacts):
     """True if the plan in force serves it by multicast."""
     sweep: Sweep | None = None
     """The last sweep of its path; it limits groups in the routed network."""
+    lossy: str = ""
+    """The losses that set its access rate, as `<site> ...`; empty: an operator set it, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downburst_scheduler.figures.wording import duration, megabits, sites_of
 from downburst_scheduler.models.repair import Repair
 
 
@@ -24,6 +25,20 @@ class LossCurve:
     def at(self, rate_bps: float) -> float:
         """The loss at a rate."""
         return float(np.interp(rate_bps, self.rates_bps, self.losses))
+
+    def convex(self) -> "LossCurve":
+        """The curve with convex lost bits per second, as of noise, and of a line that is full above its knee.
+
+        A stall during one step of a sweep is a bulge above that, and no property of the path.
+        """
+        hull = [(0.0, 0.0)]
+        for rate_bps, loss in zip(self.rates_bps, self.losses, strict=True):
+            point = (rate_bps, rate_bps * loss)
+            while len(hull) > 1 and _is_below(point, hull[-2], hull[-1]):
+                hull.pop()
+            hull.append(point)
+        lost_bps = np.interp(self.rates_bps, [rate for rate, _ in hull], [lost for _, lost in hull])
+        return LossCurve(self.rates_bps, tuple((lost_bps / np.array(self.rates_bps)).tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,8 @@ def usable_rate(
         curve = _worst([sweep.curve for sweep in lossy])
         best_bps = best_rate_bps(size_bytes, receivers, curve, repair_bps=repair_bps, repair=repair)
         worst = max(lossy, key=lambda sweep: sweep.curve.at(best_bps))
-        found.append(UsableRate(best_bps, f"{worst.words} found no rate without loss, and this one finishes first"))
+        took = _compared(size_bytes, receivers, curve, best_bps, repair_bps=repair_bps, repair=repair)
+        found.append(UsableRate(best_bps, f"{worst.words} found no rate without loss, and {took}"))
     return min(found, key=lambda one: one.rate_bps, default=None)
 
 
@@ -74,6 +90,8 @@ def group_seconds(
 def best_rate_bps(size_bytes: float, receivers: int, curve: LossCurve, *, repair_bps: float, repair: Repair) -> float:
     """The measured rate at which the group finishes first."""
 
+    curve = curve.convex()
+
     def seconds(rate_bps: float) -> float:
         loss = curve.at(rate_bps)
         return group_seconds(
@@ -81,6 +99,34 @@ def best_rate_bps(size_bytes: float, receivers: int, curve: LossCurve, *, repair
         )
 
     return min(curve.rates_bps, key=lambda rate: (seconds(rate), rate))
+
+
+def _compared(
+    size_bytes: float, receivers: int, curve: LossCurve, best_bps: float, *, repair_bps: float, repair: Repair
+) -> str:
+    """The time of a product of this size, with the repair for all receivers, at the best rate and the next best."""
+    fitted = curve.convex()
+    took = sorted(
+        (
+            group_seconds(
+                size_bytes, receivers, rate_bps=rate, loss=fitted.at(rate), repair_bps=repair_bps, repair=repair
+            ),
+            rate != best_bps,
+            rate,
+        )
+        for rate in curve.rates_bps
+    )
+    said = [
+        f"{duration(seconds * 1e3)} at {megabits(rate)} with {fitted.at(rate):.2%} lost"
+        for seconds, _, rate in took[:2]
+    ]
+    return f"with repair for {sites_of(receivers)} the mean product takes {' and '.join(said)}"
+
+
+def _is_below(point: tuple[float, float], before: tuple[float, float], middle: tuple[float, float]) -> bool:
+    """True if a middle point is on or above the straight line from the one before it to this point."""
+    run, rise = point[0] - before[0], point[1] - before[1]
+    return (middle[1] - before[1]) * run >= rise * (middle[0] - before[0])
 
 
 def _repeated(receivers: int, loss: float, repair: Repair) -> float:

@@ -809,6 +809,8 @@ export interface CurrentPlan {
   made_at: string
   pinned: boolean
   legs: Leg[]
+  /** The slowest first. */
+  groups: Group[]
   candidates: Candidate[]
   figures: Record<string, boolean | number | string | null>
   /** Null: not measured yet. */
@@ -1124,6 +1126,23 @@ export interface Floor {
 
 /** How an answer is written. */
 export type Form = 'json' | 'csv'
+
+/** A multicast leg of the plan, with its rates, and its latencies as predicted and as measured. */
+export interface Group {
+  leg: number
+  /** Its pace in the plan, as Ethernet-frame bits per second. */
+  rate_bps: number | null
+  site_names: string[]
+  predicted_p50_ms: number | null
+  predicted_p99_ms: number | null
+  /** Of its sites, under this plan, in the last hour; null: not measured yet. */
+  measured_p50_ms: number | null
+  measured_p99_ms: number | null
+  /** The rate at which it was last sent: losses may have lowered it. Null: not reported yet. */
+  paced_bps: number | null
+  /** The pace by the losses of its sites; null: something else sets it. */
+  line_bps: number | null
+}
 
 /** Every probe passes. */
 export interface Health {
@@ -1777,6 +1796,8 @@ export interface Plan {
   made_at: string
   pinned: boolean
   legs: Leg[]
+  /** The slowest first. */
+  groups: Group[]
   candidates: Candidate[]
   figures: Record<string, boolean | number | string | null>
   /** Null: not measured yet. */
@@ -1793,6 +1814,8 @@ export interface PlanSeen {
   reason: string
   pinned: boolean
   legs: Leg[]
+  /** The slowest first. */
+  groups: Group[]
   candidates: Candidate[]
   figures: Record<string, boolean | number | string | null>
   floor: Floor | null

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi.encoders import jsonable_encoder
 
-from downburst.domain.plans import Plan
+from downburst.domain.plans import Plan, leg_figure
 from downburst.settings.multicast import MulticastSettings
 from downburst_api.plans.shapes import plan_out
 from downburst_app.cli import main
@@ -73,7 +73,7 @@ def test_every_candidate_is_shown_best_first_and_what_would_flip_the_choice(
     assert hub.plans[0]["flip"] in out
     rows = [line for line in out.splitlines() if line.startswith("│")]
     order = ["multicast", "unicast", "static-circuit", "dynamic-circuit"]
-    assert [row.strip("│ ").split()[0] for row in rows] == order
+    assert [row.strip("│ ").split()[0] for row in rows[: len(order)]] == order
     unicast = hub.plans[0]["candidates"][1]
     assert f"{unicast['egress_bps'] / 1e6:.3g}" in rows[1]
     assert "no circuit is reserved to its sites" in rows[2]
@@ -111,6 +111,22 @@ def test_the_time_of_the_machines_is_shown_or_said_to_be_unknown(
         "the machines' processing time in each prediction: p50 71 ms, p99 240 ms, the hub of that p50 30 ms; slowest "
         "is unl.edu, p50 75 ms (measured at 1500 small deliveries)"
     ) in capsys.readouterr().out
+
+
+def test_groups_are_shown_with_rates_and_latencies_as_planned_and_as_they_were(
+    hub: Hub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leg = replace(group_leg(2, MulticastSettings(), rate_bps=19_000_000), sites=("unl.edu", "iem.edu"))
+    figures = {"predicted_p99_ms": 840.0, "measured_p99_ms": 790.0, "paced_bps": 18e6}
+    plan = replace(PLAN, legs=(leg,), figures={leg_figure(2, name): value for name, value in figures.items()})
+    hub.plans[0] = json.loads(json.dumps(jsonable_encoder(plan_out(plan, []))))
+    assert figures.items() <= hub.plans[0]["groups"][0].items()
+    assert hub.plans[0]["figures"] == {}, "they are those of the legs"
+    assert run("plans", "show", "NGRID") == 0
+    out = capsys.readouterr().out
+    assert "Groups by rate" in out
+    row = next(line for line in out.splitlines() if "iem.edu unl.edu" in line)
+    assert [cell.strip() for cell in row.strip("│").split("│")][:6] == ["2", "2", "19", "18", "840", "790"]
 
 
 PLAN = Plan("NGRID", 1, (), "", datetime(2026, 1, 1, 12, tzinfo=UTC))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from downburst.domain.feeds import Feed, FeedClass
 from downburst.domain.plans import Leg, Transport
 from downburst.domain.probes import ProbeKind, ProbeState
 from downburst.domain.probes.results import ProbeResult, StepResult
@@ -13,7 +14,9 @@ from downburst.domain.probes.signs import ProbesChanged
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.settings.hub import Settings
+from downburst.settings.multicast import MulticastSettings
 from downburst.settings.scheduler import SchedulerSettings
+from downburst_scheduler.figures.wording import megabits, sites_of
 from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.models.sweeps import LossCurve, Sweep, usable_rate
 from factories import probe_request
@@ -33,7 +36,10 @@ def test_the_published_losses_turn_the_choice_between_3_and_4_receivers(receiver
     found = usable_rate([lossy()] * receivers, receivers, size_bytes=1e9, repair_bps=900e6, repair=Repair.UNICAST)
     assert found is not None
     assert found.rate_bps == best
-    assert found.words == "probe 1 found no rate without loss, and this one finishes first"
+    assert found.words.startswith(
+        f"probe 1 found no rate without loss, and with repair for {sites_of(receivers)} the mean product takes "
+    )
+    assert f"at {megabits(best)}" in found.words.split(" and ")[1], "the best one is first"
 
 
 def test_the_lowest_knee_limits_a_group_and_is_named() -> None:
@@ -111,3 +117,39 @@ async def test_a_sweep_that_saw_no_limit_of_the_path_limits_no_group(
     swept(hub, "a", *steps, knee_bps=knee_bps, knee_reason="the sender reached 20000000 of the 40000000 b/s")
     await hub.loop.handle(ProbesChanged())
     assert group(hub).rate_bps == 30_000_000, "the confirmed knee before it still counts"
+
+
+@pytest.mark.parametrize(("sites", "best_bps"), [("abc", 800_000_000), ("abcd", 600_000_000)])
+async def test_the_published_losses_turn_the_plan_of_a_live_feed_between_3_and_4_sites(
+    tmp_path: Path, ledger: Ledger, clock: FakeClock, sites: str, best_bps: int
+) -> None:
+    """Products of 1 GB, 900 Mb/s of egress, and a feed that is repaired packet by packet."""
+    settings = Settings(
+        data_dir=tmp_path,
+        egress_capacity_bps=900_000_000,
+        scheduler=SchedulerSettings(step_s=10, window_s=120, dwell_s=60),
+        multicast=MulticastSettings(rate_bps=800_000_000),
+    )
+    hub = Hub(ledger, settings, clock)
+    with ledger.transaction() as tx:
+        tx.feeds.add(Feed("RADAR", feed_class=FeedClass.OBSERVATION, objective_ms=60_000))
+        tx.planning.pins.set("RADAR", Transport.MULTICAST, by="anna")
+    hub.add("RADAR", *sites)
+    for site in sites:
+        swept(
+            hub,
+            site,
+            step(600_000_000, lost=26, sent=10_000),
+            step(800_000_000, lost=1_104, sent=10_000),
+            knee_bps=None,
+        )
+    await hub.loop.start()
+    for _ in range(2):
+        await hub.seconds(1, sizes=(1_000_000_000,), feed="RADAR")
+        await hub.seconds(59, sizes=(), feed="RADAR")
+    await hub.loop.handle(ProbesChanged())
+    (leg,) = hub.plan("RADAR").legs
+    assert (leg.transport, leg.rate_bps) == (Transport.MULTICAST, best_bps)
+    assert f"with repair for {len(sites)} sites the mean product takes 1" in hub.plan("RADAR").reason
+    assert "at 600 Mb/s with 0.26% lost" in hub.plan("RADAR").reason
+    assert "at 800 Mb/s with 11.04% lost" in hub.plan("RADAR").reason

@@ -139,7 +139,7 @@ def test_slow_lines_get_a_group_of_their_own_where_one_for_all_would_miss_the_ob
     judged = found(steady(), (*slow, *fast), objective=strict)[Transport.MULTICAST]
     assert [sorted({name[:4] for name in part.sites}) for part in judged.groups] == [["slow"], ["fast"]]
     assert [part.rate_bps for part in judged.groups] == [4e6, 100e6]
-    assert judged.reason == "groups of 2, 8 sites"
+    assert judged.reason == "groups of 2 sites at 4.00 Mb/s, 8 sites at 100 Mb/s"
     assert len(found(steady(), (*slow, *fast))[Transport.MULTICAST].groups) == 1, "one is cheaper where it is enough"
 
 

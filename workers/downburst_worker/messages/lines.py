@@ -14,7 +14,6 @@ from downburst.domain.events import (
     LdmPeerChanged,
     LdmSourceChanged,
     LegChanged,
-    LegTraffic,
     LinkedFiles,
     SessionChanged,
     SessionTraffic,
@@ -54,9 +53,10 @@ from downburst.foundation.clock import from_us, to_us
 from downburst.settings.kafka import KafkaSettings
 from downburst.settings.ldm import LdmSettings
 from downburst.settings.multicast import MulticastSettings
-from downburst_worker.messages.catch_up_lines import catch_up_line, transport_of
+from downburst_worker.messages.catch_up_lines import catch_up_line
 from downburst_worker.messages.circuit_lines import circuit_use
 from downburst_worker.messages.clock_lines import site_clock
+from downburst_worker.messages.leg_lines import leg_number, leg_traffic
 from downburst_worker.messages.tcp_lines import applied_profile, transfers
 
 Line = dict[str, Any]
@@ -223,7 +223,7 @@ def leg_changed(line: Line) -> LegChanged:
     """The report that a site joined or left a leg, or did not hear it."""
     return LegChanged(
         feed=feed_name(line["feed"]),
-        leg=_leg_number(line["leg"]),
+        leg=leg_number(line["leg"]),
         site=site_name(line["site"]),
         state=_one_of(line["state"], LEG_STATES),
         at=_at(line),
@@ -241,7 +241,7 @@ def traffic_seen(line: Line, transports: Mapping[int, Transport], aside: list[Se
         from_us=clock_us(line["from_us"]),
         to_us=clock_us(line["to_us"]),
         feeds=each(_listed(line, "feeds"), _feed_traffic, "a feed's traffic", aside),
-        legs=each(_listed(line, "legs"), lambda leg: _leg_traffic(leg, transports), "a leg's traffic", aside),
+        legs=each(_listed(line, "legs"), lambda leg: leg_traffic(leg, transports), "a leg's traffic", aside),
         sessions=each(_listed(line, "sessions"), _session_traffic, "a session", aside),
         control_bytes=count(line["control_bytes"]),
         circuits=each(_listed(line, "circuits"), circuit_use, "a circuit's traffic", aside),
@@ -372,21 +372,6 @@ def _leg(leg: Leg, multicast: MulticastSettings) -> Line:
     return line
 
 
-def _leg_traffic(leg: Line, transports: Mapping[int, Transport]) -> LegTraffic:
-    number = _leg_number(leg["leg"])
-    return LegTraffic(
-        leg=number,
-        feed=feed_name(leg["feed"]),
-        egress_bytes=count(leg["egress_bytes"]),
-        repair_bytes=count(leg["repair_bytes"]),
-        products=count(leg["products"]),
-        product_bytes=count(leg["product_bytes"]),
-        sites=integer(leg["sites"], least=0, most=MOST_SITES),
-        backlog_bytes=count(leg["backlog_bytes"]),
-        transport=transport_of(number, transports),
-    )
-
-
 def _session_traffic(session: Line) -> SessionTraffic:
     return SessionTraffic(
         site=site_name(session["site"]),
@@ -408,7 +393,7 @@ def _progress(feed: Any) -> SiteProgress:
         count(feed["settled_to"]),
         count(feed["pending"]),
         Transport(feed["transport"]),
-        _leg_number(feed["leg"]),
+        leg_number(feed["leg"]),
         maybe(feed.get("trouble"), sentence),
         count(feed.get("late", 0)),
         _action_failed(feed.get("action_failed")),
@@ -468,10 +453,6 @@ def _listed(line: Line, name: str) -> list[object]:
     return entries(line.get(name, []), most=MOST_ENTRIES)
 
 
-def _leg_number(value: object) -> int:
-    return integer(value, least=0, most=2**32 - 1)
-
-
 def _offset_us(value: object) -> int:
     return integer(value, least=-2 * OFFSET_MAX_US, most=2 * OFFSET_MAX_US)
 
@@ -496,5 +477,4 @@ LegState = Literal["joined", "left", "never-heard", "too-slow"]
 LEG_STATES: tuple[LegState, ...] = ("joined", "left", "never-heard", "too-slow")
 MOST_ENTRIES = 100_000
 MOST_FEEDS = 4_096
-MOST_SITES = 2**31 - 1
 MOST_SIZES = 64

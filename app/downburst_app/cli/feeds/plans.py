@@ -98,6 +98,8 @@ def _print_plan(plan: dict[str, Any]) -> None:
         "why",
     )
     table("Compared, best first", head, (_compared(one) for one in plan["candidates"]), empty="nothing was compared")
+    if plan["groups"]:
+        table("Groups by rate", GROUP_HEAD, map(_group, plan["groups"]), empty="")
 
 
 def _floor(floor: dict[str, Any] | None) -> str:
@@ -126,5 +128,21 @@ def _compared(one: dict[str, Any]) -> list[object]:
     ]
 
 
+def _group(group: dict[str, Any]) -> list[object]:
+    """A group: its rates in the plan and as last sent, and its p99 as predicted and as measured."""
+    rates = (group[name] for name in ("rate_bps", "paced_bps"))
+    latencies = (group[name] for name in ("predicted_p99_ms", "measured_p99_ms"))
+    return [
+        group["leg"],
+        len(group["site_names"]),
+        *("" if value is None else f"{value / 1e6:.3g}" for value in rates),
+        *("" if value is None else f"{value:.3g}" for value in latencies),
+        " ".join(sorted(group["site_names"])),
+    ]
+
+
 def _sites(plan: dict[str, Any]) -> int:
     return sum(len(leg["site_names"]) for leg in plan["legs"])
+
+
+GROUP_HEAD = ("leg", "sites", "planned Mb/s", "sent Mb/s", "predicted p99 ms", "measured p99 ms", "which")

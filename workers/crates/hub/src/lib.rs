@@ -14,8 +14,8 @@
 
 mod backlog;
 mod batches;
-pub mod circuits;
 mod catch_ups;
+pub mod circuits;
 mod clock_standing;
 mod connections;
 mod events;
@@ -64,7 +64,7 @@ pub use connections::{
 pub use events::{Event, ReceptionLine, Traffic};
 pub use feeds::{AwaitedHeartbeats, Rechecks};
 pub use figures::{
-    Arrivals, FailedAction, FeedHead, FeedTraffic, LegCounts, LegTraffic, LinkedFiles, SessionFeed,
+    Arrivals, FailedAction, FeedHead, FeedTraffic, LegCounts, LegState, LegTraffic, LinkedFiles, SessionFeed,
     SessionTraffic, SilenceLine, SilenceSign, Silences, SiteClockLine, TrafficReports, Transfer, Transfers,
     UnicastLegs, all_sessions, check_silences, session_news, sites_by_leg,
 };
@@ -74,7 +74,8 @@ pub use known_sites::{CredentialChange, CredentialStep, Sites};
 pub use late_share::LateShare;
 pub use leg::{
     ChannelTable, CurrentKeys, Leg, LegDraws, LegFirstBytes, LegFront, LegInput, LegInterface, LegOffer,
-    LegOutput, LegSession, LegSessions, LegSettings, LegStart, LogRange, ProofSecrets,
+    LegOutput, LegSession, LegSessions, LegSettings, LegStart, LegTrial, LegTrials, LogRange, ProofSecrets,
+    SiteLoss,
 };
 pub use look_pace::LookPace;
 pub use pace::{hour, pace_bps};

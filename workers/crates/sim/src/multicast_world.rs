@@ -320,7 +320,7 @@ impl World {
             }
             LegOutput::Rate(rate_bps) => self.report.rates.push((self.now, rate_bps)),
             // No site is served by unicast in this world.
-            LegOutput::TakeOff(_) | LegOutput::FirstByte(_) | LegOutput::Sent(_) => {}
+            LegOutput::TakeOff(_) | LegOutput::Trial(_) | LegOutput::FirstByte(_) | LegOutput::Sent(_) => {}
             LegOutput::Draw
             | LegOutput::Keys(_)
             | LegOutput::TellKey { .. }

@@ -3,6 +3,7 @@ use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros
 use downburst_session::{ActionFailed, LinkedSpace, SiteClock};
 use serde::Serialize;
 
+use crate::leg::LegTrial;
 use crate::path_facts::PathFacts;
 use crate::tcp_profiles::SessionProfile;
 
@@ -48,6 +49,12 @@ pub struct LegTraffic {
     pub sites: u64,
     /// Product bytes that wait in the leg's sender.
     pub backlog_bytes: u64,
+    /// The present rate of a multicast leg, in Ethernet-frame bits per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<u64>,
+    /// The losses of its sites while the leg used its whole rate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<LegTrial>,
 }
 
 /// The state of a connected site.

@@ -12,5 +12,5 @@ pub use lines::{
 };
 pub use reports::TrafficReports;
 pub use silences::{SilenceLine, SilenceSign, Silences, check_silences};
-pub use traffic::{Arrivals, FeedHead, LegCounts};
+pub use traffic::{Arrivals, FeedHead, LegCounts, LegState};
 pub use transfers::Transfers;

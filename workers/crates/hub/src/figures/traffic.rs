@@ -5,6 +5,7 @@ use downburst_model::{Epoch, FeedName, LegId, Sequence};
 use downburst_vcmtp::SenderStats;
 
 use super::lines::{FeedTraffic, LegTraffic};
+use crate::leg::LegTrial;
 
 /// Arrivals of products, by feed.
 #[derive(Debug, Default)]
@@ -31,6 +32,17 @@ pub struct FeedHead {
 /// Bytes and products that were sent, by leg.
 #[derive(Debug, Default)]
 pub struct LegCounts(BTreeMap<LegId, LegCount>);
+
+/// The state of a running leg, beside its counts.
+#[derive(Debug, Default)]
+pub struct LegState {
+    /// Product bytes that wait in its sender.
+    pub backlog_bytes: u64,
+    /// Its present rate, if it is multicast.
+    pub rate_bps: Option<u64>,
+    /// The losses of its sites at its rates since the last report.
+    pub trials: Vec<LegTrial>,
+}
 
 #[derive(Debug)]
 struct LegCount {
@@ -111,23 +123,24 @@ impl LegCounts {
     }
 
     /// The report about the legs with traffic. `sites` has the number of sites on each leg.
-    pub fn report(
-        self,
-        sites: &BTreeMap<LegId, u64>,
-        backlog_bytes: impl Fn(LegId) -> u64,
-    ) -> Vec<LegTraffic> {
-        let report = |(leg, count): (LegId, LegCount)| LegTraffic {
-            leg,
-            feed: count.feed,
-            egress_bytes: count.egress_bytes,
-            repair_bytes: count.repair_bytes,
-            group_repair_bytes: count.group_repair_bytes,
-            coded_repair_bytes: count.coded_repair_bytes,
-            channel_repair_bytes: count.channel_repair_bytes,
-            products: count.products,
-            product_bytes: count.product_bytes,
-            sites: sites.get(&leg).copied().unwrap_or(0),
-            backlog_bytes: backlog_bytes(leg),
+    pub fn report(self, sites: &BTreeMap<LegId, u64>, state: impl Fn(LegId) -> LegState) -> Vec<LegTraffic> {
+        let report = |(leg, count): (LegId, LegCount)| {
+            let LegState { backlog_bytes, rate_bps, trials } = state(leg);
+            LegTraffic {
+                leg,
+                feed: count.feed,
+                egress_bytes: count.egress_bytes,
+                repair_bytes: count.repair_bytes,
+                group_repair_bytes: count.group_repair_bytes,
+                coded_repair_bytes: count.coded_repair_bytes,
+                channel_repair_bytes: count.channel_repair_bytes,
+                products: count.products,
+                product_bytes: count.product_bytes,
+                sites: sites.get(&leg).copied().unwrap_or(0),
+                backlog_bytes,
+                rate_bps,
+                trials,
+            }
         };
         self.0.into_iter().map(report).collect()
     }
@@ -191,7 +204,7 @@ mod tests {
         counts.datagrams(&feed("A"), leg, &told, &stats);
         counts.sent(&feed("A"), leg, 3, 600);
         assert!(!counts.is_empty());
-        let report = counts.report(&BTreeMap::new(), |_| 0);
+        let report = counts.report(&BTreeMap::new(), |_| LegState::default());
         let expected = LegTraffic {
             leg,
             feed: feed("A"),
@@ -204,6 +217,8 @@ mod tests {
             product_bytes: 600,
             sites: 0,
             backlog_bytes: 0,
+            rate_bps: None,
+            trials: Vec::new(),
         };
         assert_eq!(report, [expected]);
     }
@@ -213,7 +228,8 @@ mod tests {
         let mut counts = LegCounts::default();
         counts.sent(&feed("A"), LegId(1), 1, 1);
         counts.sent(&feed("B"), LegId(2), 1, 1);
-        let report = counts.report(&[(LegId(2), 9)].into(), |leg| leg.0.into());
+        let state = |leg: LegId| LegState { backlog_bytes: leg.0.into(), ..LegState::default() };
+        let report = counts.report(&[(LegId(2), 9)].into(), state);
         let found = report.iter().map(|it| (it.leg.0, it.feed.as_str(), it.sites, it.backlog_bytes));
         assert_eq!(found.collect::<Vec<_>>(), [(1, "A", 0, 1), (2, "B", 9, 2)]);
     }

@@ -4,11 +4,13 @@ use downburst_model::{Machine as _, Micros, Now, SiteName};
 use downburst_vcmtp::{LegRate, Request, Sender, SenderInput, Straggler};
 
 use super::api::{LegInterface, LegOutput, LegSession};
+use super::trials::{Intervals, LegTrial, SiteLoss};
 
 /// A leg's adaptation to its sites: the rate follows their losses, datagrams fit their paths, and proofs cover all
 /// readers.
 pub(super) struct Adaptation<C> {
     rate: LegRate,
+    intervals: Intervals,
     interface: LegInterface,
     /// The current maximum length.
     datagram_bytes: usize,
@@ -24,8 +26,17 @@ pub(super) struct Adaptation<C> {
 
 impl<C: Clone> Adaptation<C> {
     pub(super) fn new(rate: LegRate, interface: LegInterface, datagram_bytes: usize) -> Self {
-        let (channels, readers) = (BTreeMap::new(), BTreeMap::new());
-        Self { rate, interface, datagram_bytes, channels, readers, cap_bps: u64::MAX, counted: false }
+        let (channels, readers, intervals) = (BTreeMap::new(), BTreeMap::new(), Intervals::default());
+        Self {
+            rate,
+            intervals,
+            interface,
+            datagram_bytes,
+            channels,
+            readers,
+            cap_bps: u64::MAX,
+            counted: false,
+        }
     }
 
     pub(super) fn reader(&mut self, now: Micros, session: u64) {
@@ -36,6 +47,10 @@ impl<C: Clone> Adaptation<C> {
     pub(super) fn mtu(&mut self, mtu_bytes: Option<u64>) {
         self.interface.mtu_bytes = mtu_bytes;
         self.counted = false;
+    }
+
+    pub(super) fn rate_bps(&self) -> u64 {
+        self.rate.current_bps()
     }
 
     pub(super) fn ask_rate(&mut self, rate_bps: u64) {
@@ -90,6 +105,7 @@ impl<C: Clone> Adaptation<C> {
         if !self.rate.is_due(now.monotonic) {
             return outputs;
         }
+        outputs.extend(self.trial(now.monotonic, open, sender).map(LegOutput::Trial));
         let changed = self.rate.look(now.monotonic, sender.stats().packets, members);
         let stragglers: Vec<Straggler> = self.rate.stragglers();
         outputs.extend(stragglers.into_iter().map(LegOutput::TakeOff));
@@ -98,6 +114,23 @@ impl<C: Clone> Adaptation<C> {
             outputs.push(LegOutput::Rate(rate_bps));
         }
         outputs
+    }
+
+    /// The losses of the past interval, if it was a trial of the rate.
+    fn trial(
+        &mut self,
+        now: Micros,
+        open: &BTreeMap<SiteName, LegSession>,
+        sender: &Sender,
+    ) -> Option<LegTrial> {
+        let (rate_bps, stats) = (self.rate.current_bps(), sender.stats());
+        let packets = self.intervals.end(now, rate_bps, &stats)?;
+        let by_session = self.rate.lost_lately(stats.packets);
+        let lost = open.iter().filter_map(|(site, it)| {
+            let packets = *by_session.get(&it.session)?;
+            Some(SiteLoss { site: site.clone(), packets })
+        });
+        Some(LegTrial { rate_bps, packets, lost: lost.collect() })
     }
 
     /// Fits the length of datagrams to the narrowest path: the path to one site may be narrower than the others,

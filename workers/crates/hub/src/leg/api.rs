@@ -4,6 +4,8 @@ use bytes::{Bytes, BytesMut};
 use downburst_model::{Content, Micros, ProductInfo, RangeSet, Sequence, SiteName};
 use downburst_vcmtp::{LegKey, Request, SenderConfig, SiteSecret, Straggler, Urgency};
 
+use super::trials::LegTrial;
+
 /// The settings of a leg at its start.
 #[derive(Clone, Debug)]
 pub struct LegSettings {
@@ -146,6 +148,8 @@ pub enum LegOutput<C> {
     Rate(u64),
     /// A site loses too much of the leg: move it to unicast.
     TakeOff(Straggler),
+    /// The losses of the last interval, in which the leg used its whole rate.
+    Trial(LegTrial),
 }
 
 /// A range of the log.

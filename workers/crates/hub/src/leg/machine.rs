@@ -15,7 +15,7 @@ use super::reading::LogReading;
 /// | `Head`, while the sender has little to do | `Read` of new products |
 /// | the pacer is open | `FirstByte`, `Datagram`, `Sent` |
 /// | `Nak` | `Repair` over the same channel, `Gone`, or symbols to the group |
-/// | a quarter of a second | `Look`; then `Rate`, `DatagramBytes`, `TakeOff` |
+/// | a quarter of a second | `Look`; then `Rate`, `DatagramBytes`, `TakeOff`, `Trial` |
 /// | `RightsChanged`, half a second, sooner while a key is handed over | `Look`; then `Barred` |
 /// | a site that knows the key is barred, or the key is old | `Look`, `Draw` |
 /// | `Drawn` | `Keys`, `Look`, `TellKey` for each session; `Keys` again when the sender takes the key |
@@ -68,6 +68,11 @@ impl<C: Clone> Leg<C> {
         } else {
             self.sent_to.max(self.log.began())
         }
+    }
+
+    /// The present rate, in Ethernet-frame bits per second.
+    pub fn rate_bps(&self) -> u64 {
+        self.adaptation.rate_bps()
     }
 
     /// Product bytes that were read but not yet sent.

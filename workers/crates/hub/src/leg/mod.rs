@@ -11,6 +11,7 @@ mod sent_at;
 mod sessions;
 mod size;
 mod start;
+mod trials;
 
 pub use api::{
     CurrentKeys, LegInput, LegInterface, LegOutput, LegSession, LegSessions, LegSettings, LogRange,
@@ -21,3 +22,4 @@ pub use machine::Leg;
 pub use proofs::ProofSecrets;
 pub use sent_at::LegFirstBytes;
 pub use start::{LegDraws, LegStart};
+pub use trials::{LegTrial, LegTrials, SiteLoss};

@@ -41,12 +41,23 @@ impl<L> Plans<L> {
     }
 
     /// Puts a plan in force after its multicast legs have started. Returns the running legs of the former plan that
-    /// the new one does not need.
+    /// the new one does not need. A site that a plan brings back to a leg, or keeps on one at a lower rate, rests no
+    /// longer.
     pub fn put(&mut self, plan: PlanLine) -> Vec<LegId> {
         let PlanLine { feed, version, legs } = plan;
         self.versions.insert(feed.clone(), version);
         let before = self.lines.insert(feed.clone(), legs).unwrap_or_default();
         let lines = self.lines.get(&feed).map(Vec::as_slice).unwrap_or_default();
+        let rate_on = |lines: &[LegLine], site: &SiteName, leg: LegId| {
+            lines.iter().find(|line| line.leg == leg && line.sites.contains(site)).map(|line| line.rate_bps)
+        };
+        self.too_slow.retain(|(site, leg), _| {
+            match (rate_on(&before, site, *leg), rate_on(lines, site, *leg)) {
+                (None, Some(_)) => false,
+                (Some(before), Some(now)) => now >= before,
+                (_, None) => true,
+            }
+        });
         let stays = |leg: LegId| lines.iter().any(|line| line.leg == leg);
         before
             .iter()
@@ -244,6 +255,24 @@ mod tests {
         );
         plans.rest(Micros(30), &oslo(), LegId(6), Micros(40));
         assert_eq!(plans.too_slow.len(), 1, "what is over is forgotten");
+    }
+
+    #[test]
+    fn a_site_that_a_plan_brings_back_to_a_leg_or_keeps_on_a_slower_one_rests_no_longer() {
+        let mut plans = Plans::<()>::default();
+        plans.put(plan(1, serde_json::json!([multicast(5, &["oslo", "paris"])])));
+        plans.rest(Micros(10), &oslo(), LegId(5), Micros(90));
+        plans.put(plan(2, serde_json::json!([multicast(5, &["oslo"])])));
+        assert!(plans.is_too_slow(Micros(20), &oslo(), LegId(5)), "it was there before");
+        plans.put(plan(3, serde_json::json!([multicast(5, &["paris"]), multicast(6, &["oslo"])])));
+        assert!(plans.is_too_slow(Micros(20), &oslo(), LegId(5)));
+        plans.put(plan(4, serde_json::json!([multicast(5, &["oslo", "paris"])])));
+        assert!(!plans.is_too_slow(Micros(20), &oslo(), LegId(5)));
+        plans.rest(Micros(30), &oslo(), LegId(5), Micros(90));
+        let mut slower = multicast(5, &["oslo", "paris"]);
+        slower["rate_bps"] = 1.into();
+        plans.put(plan(5, serde_json::json!([slower])));
+        assert!(!plans.is_too_slow(Micros(40), &oslo(), LegId(5)));
     }
 
     #[test]

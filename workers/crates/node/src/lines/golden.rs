@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use downburst_hub::{
-    CatchUpReport, FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts,
-    ProfileState, ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed, SessionProfile,
-    SessionTraffic, SiteBacklog, SiteClockLine, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
+    CatchUpReport, FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LegTrial, LinkedFiles,
+    PathFacts, ProfileState, ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed,
+    SessionProfile, SessionTraffic, SiteBacklog, SiteClockLine, SiteLoss, Traffic, Transfer, TrialLine,
+    TrialStep, TunnelLine,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -393,6 +394,12 @@ fn traffic() -> Traffic {
         product_bytes: 7,
         sites: 8,
         backlog_bytes: 9,
+        rate_bps: Some(10),
+        trials: vec![LegTrial {
+            rate_bps: 10,
+            packets: 11,
+            lost: vec![SiteLoss { site: site.clone(), packets: 12 }],
+        }],
     };
     let session = SessionTraffic {
         site,

@@ -145,7 +145,8 @@ impl HubWorld {
             | LegOutput::Sent(_)
             | LegOutput::Barred { .. }
             | LegOutput::DatagramBytes(_)
-            | LegOutput::Rate(_) => {}
+            | LegOutput::Rate(_)
+            | LegOutput::Trial(_) => {}
         }
     }
 

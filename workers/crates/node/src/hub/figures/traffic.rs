@@ -116,7 +116,7 @@ impl Hub {
             self.with_unicast_legs(|legs| downburst_hub::sites_by_leg(&self.roster.registry(), legs));
         sites.extend(lock(&self.legs.catch_ups).sites_by_stream());
         let plans = lock(&self.legs.plans);
-        counts.report(&sites, |leg| plans.find(leg).map_or(0, Leg::backlog_bytes))
+        counts.report(&sites, |leg| plans.find(leg).map(Leg::state).unwrap_or_default())
     }
 
     /// The positions and traffic of all sessions.

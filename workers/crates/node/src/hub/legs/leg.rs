@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use crossbeam_channel::{Sender, bounded, unbounded};
 use downburst_hub::{
     CurrentKeys, FanOut, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegSession, LegStart,
-    Progress, ProofSecrets, RunningLeg,
+    LegState, LegTrials, Progress, ProofSecrets, RunningLeg,
 };
 use downburst_model::{LegId, Sequence, SiteName, WallMicros};
 use downburst_session::{FanOutPass, KeyTaken, LegJoin};
@@ -42,6 +42,8 @@ pub(in crate::hub) struct Leg {
 struct Shared {
     keys: Mutex<CurrentKeys>,
     backlog_bytes: AtomicU64,
+    rate_bps: AtomicU64,
+    trials: Mutex<LegTrials>,
     first_bytes: Mutex<LegFirstBytes>,
     progress: Mutex<Progress>,
 }
@@ -103,7 +105,7 @@ impl Leg {
         let (sender_key, route) = (machine.sender_key(), outlet.route());
         let pass = pass(line).map_err(|error| Failure::new("io", error))?;
         let front = LegFront::new(LegJoin { sender_key, source, pass, ..start.join() }, proof_secrets);
-        let shared = Arc::new(Shared::new(draws.key.clone()));
+        let shared = Arc::new(Shared::new(draws.key.clone(), line.rate_bps));
         let life = (line.leg, draws.leg_epoch);
         let commands = start_thread(feed, line.leg, |listener| {
             Thread::new(hub, feed, life, machine, (listener, outlet), Arc::clone(&shared))
@@ -213,6 +215,15 @@ impl Leg {
         self.shared.backlog_bytes.load(Ordering::Relaxed)
     }
 
+    /// The state for a report; the trials since the last one are part of no other.
+    pub(in crate::hub) fn state(&self) -> LegState {
+        LegState {
+            backlog_bytes: self.backlog_bytes(),
+            rate_bps: Some(self.shared.rate_bps.load(Ordering::Relaxed)),
+            trials: lock(&self.shared.trials).take(),
+        }
+    }
+
     pub(in crate::hub) fn first_byte(&self, sequence: Sequence) -> Option<WallMicros> {
         lock(&self.shared.first_bytes).find(sequence)
     }
@@ -223,10 +234,12 @@ impl Leg {
 }
 
 impl Shared {
-    fn new(key: LegKey) -> Self {
+    fn new(key: LegKey, rate_bps: u64) -> Self {
         Self {
             keys: Mutex::new(CurrentKeys::first(key)),
             backlog_bytes: AtomicU64::new(0),
+            rate_bps: AtomicU64::new(rate_bps),
+            trials: Mutex::default(),
             first_bytes: Mutex::default(),
             progress: Mutex::default(),
         }

@@ -142,6 +142,7 @@ impl Thread {
                     self.log_change(&output)
                 }
                 LegOutput::TakeOff(straggler) => hub.take_off(self.leg, &straggler),
+                LegOutput::Trial(trial) => lock(&self.shared.trials).add(trial),
             }
         }
         let flushed = self.outlet.flush();
@@ -240,6 +241,7 @@ impl Thread {
     fn publish(&mut self, hub: &Hub) {
         let stats = self.machine.stats();
         self.shared.backlog_bytes.store(stats.backlog_bytes, Ordering::Relaxed);
+        self.shared.rate_bps.store(self.machine.rate_bps(), Ordering::Relaxed);
         if stats.datagram_bytes != self.told.datagram_bytes && self.outlet.is_open() {
             hub.counters.datagrams(&self.feed.name(), self.leg, &self.told, &stats);
         }

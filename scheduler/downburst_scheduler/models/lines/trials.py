@@ -1,0 +1,290 @@
+"""The rate that a site's line carries, by the losses of its group at each rate, and the way back to faster rates.
+
+A line of capacity `c` that is sent a rate `r` above it loses `1 - c / r`: what arrives is `c`, whatever was sent. So
+one lossy rate shows the capacity, and the site belongs to a group no faster than that. Loss that hardly falls at a
+lower rate is noise: repair is for it, and it limits nothing.
+
+A limit ends by a trial: the site goes at a faster rate, and stays there if it loses nothing for some seconds. If it
+loses, it goes back, and waits twice as long for the next trial. A line that carried more before is tried sooner.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypedDict
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRules:
+    """Times in real seconds, already divided by the time scale."""
+
+    return_s: float = 90.0
+    """Until the first trial of a line that carried more before."""
+    retry_s: float = 1_800.0
+    """Until that of a line that never did."""
+
+    @property
+    def longest_s(self) -> float:
+        """The longest time between two trials."""
+        return LONGEST_RETRIES * self.retry_s
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The loss of a site at about one rate; old packets weigh less."""
+
+    rate_bps: float
+    packets: float
+    lost: float
+    at_s: float
+
+    @property
+    def loss(self) -> float:
+        """The share of lost packets."""
+        return self.lost / self.packets
+
+    def faded(self, now_s: float) -> "Point":
+        """The point with its packets weighed by their age."""
+        weight = 0.5 ** ((now_s - self.at_s) / HALF_LIFE_S)
+        return replace(self, packets=self.packets * weight, lost=self.lost * weight, at_s=now_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Losses that were seen and are not judged yet."""
+
+    seconds: int
+    packets: int
+    received_bps: float
+    """Mean over the packets: the rate less the loss."""
+    rate_bps: float
+    """The lowest rate with such a loss."""
+    at_s: float
+
+    @property
+    def loss(self) -> float:
+        """The share of lost packets at about this rate."""
+        return max(1 - self.received_bps / self.rate_bps, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A faster rate that a site is tried at."""
+
+    target_bps: float
+    """Infinite: the fastest group."""
+    since_s: float
+    clean_s: int = 0
+    """Seconds at a faster rate than the limit without loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The knowledge of one site's line, from the groups of one feed."""
+
+    limit_bps: float | None = None
+    """The rate for its group, less than its capacity; None: no limit is known."""
+    seen: Point | None = None
+    """The loss that set the limit."""
+    carried_bps: float = 0.0
+    """The highest rate that it was seen to carry without loss."""
+    noise: float = 0.0
+    """Loss that is independent of the rate."""
+    points: tuple[Point, ...] = ()
+    excess: Excess | None = None
+    left_s: float = -math.inf
+    """The time at which the site left a group as too fast."""
+    fell_s: float = -math.inf
+    """The last time at which it began to carry less than before."""
+    retry_at_s: float = math.inf
+    backoff_s: float = 0.0
+    trial: Trial | None = None
+
+    @property
+    def usable_bps(self) -> float | None:
+        """The rate at which its group may go; None: as fast as any."""
+        if self.trial is None:
+            return self.limit_bps
+        return self.trial.target_bps if math.isfinite(self.trial.target_bps) else None
+
+
+class Waits(TypedDict):
+    """Fields of a line about its next trial."""
+
+    backoff_s: float
+    retry_at_s: float
+    fell_s: float
+
+
+def observed(line: Line, tried: Point, rules: TrialRules) -> Line:
+    """The line after a second in which its group was sent at a rate; few packets say nothing."""
+    if tried.packets < TELLING_PACKETS:
+        return line
+    line = replace(line, points=_with(line.points, tried))
+    if tried.loss <= max(TOLERATED, NOISE_ROOM * line.noise):
+        return _carried(line, tried, rules)
+    line = replace(line, excess=_more(line.excess, tried))
+    is_sure = line.excess is not None and line.excess.seconds >= SURE_SECONDS
+    return _judged(line, tried.at_s, rules) if is_sure or tried.at_s - line.left_s <= LEFT_LATELY_S else line
+
+
+def left(line: Line, now_s: float, rules: TrialRules) -> Line:
+    """The line after its site left a group as too fast: that confirms the losses seen shortly before or after."""
+    line = replace(line, left_s=now_s)
+    if line.excess is not None and now_s - line.excess.at_s <= LEFT_LATELY_S:
+        return _judged(line, now_s, rules)
+    if line.trial is None:
+        return line
+    backoff_s = min(2 * line.backoff_s, rules.longest_s)
+    return replace(line, trial=None, backoff_s=backoff_s, retry_at_s=now_s + backoff_s)
+
+
+def probed(line: Line, knee_bps: float, now_s: float) -> Line:
+    """The line after a sweep of its path: a knee above the limit makes the next trial due."""
+    if line.limit_bps is None or knee_bps <= line.limit_bps * FASTER:
+        return line
+    return replace(line, retry_at_s=min(line.retry_at_s, now_s))
+
+
+def stepped(lines: Mapping[str, Line], now_s: float) -> dict[str, Line]:
+    """The lines of a feed's sites with the trials that are due; one at a time, so that most of a group are well.
+
+    A slow site is tried in the next faster group. The sites of the fastest group are tried together, half as fast
+    again.
+    """
+    found = {site: _without_verdict(line, now_s) for site, line in lines.items()}
+    limits = {site: line.limit_bps for site, line in found.items()}
+    due = sorted((line.retry_at_s, site) for site, line in found.items() if line.retry_at_s <= now_s)
+    if not due or any(line.trial for line in found.values()):
+        return found
+    first = due[0][1]
+    own_bps = limits[first] or 0.0
+    faster = [limit or math.inf for limit in limits.values() if (limit or math.inf) > own_bps * ALIKE]
+    tried = [first]
+    if not faster:
+        tried = [site for site, limit in limits.items() if limit and own_bps <= limit * ALIKE]
+    target_bps = min(faster, default=own_bps * RAISE)
+    return found | {site: replace(found[site], trial=Trial(target_bps, now_s), excess=None) for site in tried}
+
+
+def _carried(line: Line, tried: Point, rules: TrialRules) -> Line:
+    """After a second without loss: the line is proven to carry the rate, or its trial comes closer to it."""
+    # A lower rate without loss is no word against the loss at a higher one.
+    excess = line.excess if line.excess and tried.rate_bps * FASTER < line.excess.rate_bps else None
+    line = replace(line, excess=excess, carried_bps=max(line.carried_bps, tried.rate_bps))
+    if line.trial is None or line.limit_bps is None or tried.rate_bps <= line.limit_bps * FASTER:
+        return line
+    trial = replace(line.trial, clean_s=line.trial.clean_s + 1)
+    if trial.clean_s < PROVEN_SECONDS:
+        return replace(line, trial=trial)
+    if math.isinf(trial.target_bps):
+        return replace(line, limit_bps=None, seen=None, trial=None, retry_at_s=math.inf)
+    limit_bps = min(trial.target_bps, tried.rate_bps)
+    return replace(line, limit_bps=limit_bps, trial=None, retry_at_s=tried.at_s + rules.retry_s)
+
+
+def _judged(line: Line, now_s: float, rules: TrialRules) -> Line:
+    """After losses that are sure: noise, or a limit at what arrived."""
+    excess = line.excess
+    if excess is None:
+        return line
+    if _is_noise(line, excess, now_s):
+        noise = max(line.noise, excess.loss)
+        return replace(line, noise=noise, limit_bps=None, seen=None, excess=None, trial=None, retry_at_s=math.inf)
+    limit_bps = excess.received_bps * MARGIN
+    if line.trial is None and line.limit_bps is not None:
+        limit_bps = min(limit_bps, line.limit_bps)
+    seen = Point(excess.rate_bps, excess.packets, excess.packets * excess.loss, now_s)
+    waits = _waits(line, limit_bps, now_s, rules)
+    return replace(line, limit_bps=limit_bps, seen=seen, excess=None, trial=None, **waits)
+
+
+def _waits(line: Line, limit_bps: float, now_s: float, rules: TrialRules) -> "Waits":
+    """The wait for the next trial after a loss; the more often it was in vain, the longer."""
+    wait_s, fell_s = line.backoff_s, line.fell_s
+    if line.trial is not None:
+        improved = line.limit_bps is not None and limit_bps > line.limit_bps * FASTER
+        wait_s = wait_s if improved else min(2 * wait_s, rules.longest_s)
+    elif line.limit_bps is not None and (limit_bps * FASTER >= line.limit_bps or now_s - fell_s <= wait_s):
+        # A better value of the same limit.
+        return {"backoff_s": wait_s, "retry_at_s": line.retry_at_s, "fell_s": fell_s}
+    elif line.carried_bps <= limit_bps * FASTER:
+        wait_s = rules.retry_s
+    else:
+        again = now_s - fell_s <= STEADY * wait_s
+        wait_s, fell_s = min(2 * wait_s, rules.longest_s) if again else rules.return_s, now_s
+    return {"backoff_s": wait_s, "retry_at_s": now_s + wait_s, "fell_s": fell_s}
+
+
+def _is_noise(line: Line, excess: Excess, now_s: float) -> bool:
+    """True if the loss hardly fell since a faster rate: that of a full line would have."""
+    if excess.loss > MOST_NOISE:
+        return False
+    for point in line.points:
+        before = point.faded(now_s)
+        if before.rate_bps < excess.rate_bps * FASTER or before.packets < TELLING_PACKETS:
+            continue
+        capacity_bps = before.rate_bps * (1 - before.loss)
+        expected = max(1 - capacity_bps / excess.rate_bps, 0.0)
+        if (expected + before.loss) / 2 < excess.loss <= before.loss * NOISE_ROOM:
+            return True
+    return False
+
+
+def _without_verdict(line: Line, now_s: float) -> Line:
+    """A trial that saw no traffic at a faster rate ends; the next one is not later for it."""
+    if line.trial is None or now_s - line.trial.since_s < TRIAL_ENDS_S:
+        return line
+    return replace(line, trial=None, excess=None, retry_at_s=now_s + line.backoff_s)
+
+
+def _more(excess: Excess | None, tried: Point) -> Excess:
+    received_bps = tried.rate_bps * (1 - tried.loss)
+    new = Excess(1, round(tried.packets), received_bps, tried.rate_bps, tried.at_s)
+    if excess is None or tried.at_s - excess.at_s > FORGOTTEN_S:
+        return new
+    packets = excess.packets + new.packets
+    mean_bps = (excess.received_bps * excess.packets + received_bps * new.packets) / packets
+    # The queue of a line hides the loss of its first moment, so the lower value is the nearer one.
+    return Excess(
+        excess.seconds + (tried.at_s > excess.at_s),
+        packets,
+        min(mean_bps, received_bps),
+        min(excess.rate_bps, tried.rate_bps),
+        tried.at_s,
+    )
+
+
+def _with(points: tuple[Point, ...], tried: Point) -> tuple[Point, ...]:
+    """The points with another second, which joins one at about the same rate; few rates are kept."""
+    near = next((one for one in points if abs(math.log(one.rate_bps / tried.rate_bps)) < SAME_RATE), None)
+    rest = [one for one in points if one is not near]
+    if near is not None:
+        before = near.faded(tried.at_s)
+        tried = replace(tried, packets=before.packets + tried.packets, lost=before.lost + tried.lost)
+    return (*rest[-(MOST_POINTS - 1) :], tried)
+
+
+TELLING_PACKETS = 100
+TOLERATED = 0.03
+"""Loss that repair is for; the rate of a leg follows above 2 %."""
+MARGIN = 0.95
+"""The rest of a line is for repairs, requests and other sessions."""
+SURE_SECONDS = 2
+"""A stall of a machine loses packets in one second."""
+LEFT_LATELY_S = 3.0
+FORGOTTEN_S = 30.0
+FASTER = 1.1
+ALIKE = 1.15
+RAISE = 1.5
+PROVEN_SECONDS = 4
+TRIAL_ENDS_S = 60.0
+LONGEST_RETRIES = 8
+STEADY = 8
+"""A line that was well for so many times the wait begins with the first one again."""
+NOISE_ROOM = 1.5
+MOST_NOISE = 0.2
+"""With more, the node takes the site off its leg in any case."""
+HALF_LIFE_S = 60.0
+SAME_RATE = 0.05
+MOST_POINTS = 12

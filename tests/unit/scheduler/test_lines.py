@@ -1,0 +1,180 @@
+"""Groups by rate from the losses that legs report: they form, a slow site moves, and comes back once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from downburst.domain.events import LegChanged, LegTraffic, SessionTraffic, SiteProgress
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import Leg, LegTrial, Plan, Transport, leg_figure
+from downburst.foundation.clock import FakeClock
+from downburst.ledger import Ledger
+from downburst.settings.hub import Settings
+from downburst.settings.multicast import MulticastSettings
+from downburst.settings.scheduler import SchedulerSettings
+from unit.scheduler.test_loop import Hub
+
+RATE_BPS, FAST_BPS, SLOW_BPS = 40_000_000, 20_000_000, 4_000_000
+SIZES = (300_000,)
+"""2.4 Mb/s: a product takes 0.13 s at the fast sites' rate, and 0.63 s at that of the slow ones."""
+OBJECTIVE_MS = 400
+LEFT_ABOVE = 0.4
+"""A receiver that loses more leaves by itself."""
+PACKET_BITS = 12_000
+
+
+@dataclass
+class Network:
+    """The lines of sites, and what the node reports of legs that are sent over them."""
+
+    hub: Hub
+    lines_bps: dict[str, float]
+    out: set[tuple[int, str]] = field(default_factory=set)
+    """Legs with the sites that left them as too fast, until another plan."""
+    version: int = 0
+
+    async def seconds(self, count: int) -> None:
+        for _ in range(count):
+            plan = self.hub.plan()
+            if plan.version != self.version:
+                self.version, self.out = plan.version, set()
+            legs = [leg for leg in plan.legs if leg.transport is Transport.MULTICAST]
+            await self.hub.seconds(
+                1, sizes=SIZES, legs=tuple(map(self._traffic, legs)), sessions=tuple(self._sessions(plan))
+            )
+            for leg in legs:
+                for site in self._hearing(leg):
+                    if self._loss(leg, site) > LEFT_ABOVE:
+                        self.out.add((leg.leg, site))
+                        gone = LegChanged("NGRID", leg.leg, site, "too-slow", self.hub.clock.now())
+                        await self.hub.loop.handle(gone)
+
+    def _traffic(self, leg: Leg) -> LegTraffic:
+        assert leg.rate_bps
+        packets = leg.rate_bps // PACKET_BITS
+        lost = {site: round(packets * self._loss(leg, site)) for site in self._hearing(leg)}
+        trial = LegTrial(leg.rate_bps, packets, tuple((site, count) for site, count in lost.items() if count))
+        size, multicast = SIZES[0], Transport.MULTICAST
+        return LegTraffic(
+            leg.leg, "NGRID", size, 0, 1, size, len(leg.sites), 0, multicast, leg.rate_bps, trials=(trial,)
+        )
+
+    def _sessions(self, plan: Plan) -> list[SessionTraffic]:
+        on = {site: leg for leg in plan.legs for site in leg.sites if (leg.leg, site) not in self.out}
+        return [
+            SessionTraffic(site, 0, 0, 20_000, (SiteProgress("NGRID", 1, 0, leg.transport, leg.leg),))
+            for site, leg in on.items()
+        ]
+
+    def _hearing(self, leg: Leg) -> list[str]:
+        return [site for site in leg.sites if (leg.leg, site) not in self.out]
+
+    def _loss(self, leg: Leg, site: str) -> float:
+        return max(1 - self.lines_bps[site] / (leg.rate_bps or 1), 0.0)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> Hub:
+    settings = Settings(
+        data_dir=tmp_path,
+        scheduler=SchedulerSettings(step_s=10, window_s=120, dwell_s=60),
+        multicast=MulticastSettings(rate_bps=RATE_BPS),
+    )
+    return Hub(ledger, settings, clock)
+
+
+async def started(hub: Hub, lines_bps: Mapping[str, float], *, objective_ms: float = OBJECTIVE_MS) -> Network:
+    with hub.ledger.transaction() as tx:
+        tx.feeds.add(Feed("NGRID", objective_ms=objective_ms))
+    hub.add("NGRID", *lines_bps)
+    await hub.loop.start()
+    return Network(hub, dict(lines_bps))
+
+
+def groups(plan: Plan) -> dict[tuple[str, ...], float]:
+    """The pace of each group, in Mb/s."""
+    found = [leg for leg in plan.legs if leg.transport is Transport.MULTICAST]
+    return {leg.sites: round((leg.rate_bps or 0) / 1e6, 1) for leg in found}
+
+
+def paces_of(site: str, plans: list[Plan]) -> list[float]:
+    """The paces of a site's legs one after the other, in Mb/s; 0: it got copies."""
+    legs = (leg for plan in plans for leg in plan.legs if site in leg.sites)
+    return [pace for pace, _ in groupby(round((leg.rate_bps or 0) / 1e6) for leg in legs)]
+
+
+TWO_AND_TWO = {"a": FAST_BPS, "b": FAST_BPS, "s": SLOW_BPS, "t": SLOW_BPS}
+
+
+async def test_two_groups_form_by_their_losses_and_the_plan_says_so(hub: Hub) -> None:
+    network = await started(hub, TWO_AND_TWO)
+    await network.seconds(60)
+    plan = hub.plan()
+    assert groups(plan) == {("a", "b"): 19.0, ("s", "t"): 3.8}
+    assert "groups of 2 sites at 3.80 Mb/s, 2 sites at 19.0 Mb/s" in plan.reason
+    assert "the pace of 2 sites is 3.80 Mb/s, as s received 4.00 Mb/s of a group of" in plan.reason
+    fast = next(leg for leg in plan.legs if leg.sites == ("a", "b"))
+    assert plan.figures[leg_figure(fast.leg, "line_bps")] == pytest.approx(19e6, rel=0.01)
+    predicted = plan.figures[leg_figure(fast.leg, "predicted_p99_ms")]
+    assert isinstance(predicted, float)
+    assert 100 < predicted < 300
+    await network.seconds(60)
+    assert hub.plan().version == plan.version, "nothing more to change"
+    assert hub.plan().figures[leg_figure(fast.leg, "paced_bps")] == fast.rate_bps
+
+
+async def test_one_group_at_the_slowest_pace_is_enough_where_it_meets_the_objective(hub: Hub) -> None:
+    network = await started(hub, TWO_AND_TWO, objective_ms=30_000)
+    await network.seconds(60)
+    assert groups(hub.plan()) == {("a", "b", "s", "t"): 3.8}
+
+
+async def test_a_site_whose_line_is_slow_for_a_minute_moves_and_comes_back_once(hub: Hub) -> None:
+    network = await started(hub, TWO_AND_TWO | {"c": FAST_BPS})
+    await network.seconds(60)
+    settled = len(hub.history())
+    assert groups(hub.plan()) == {("a", "b", "c"): 19.0, ("s", "t"): 3.8}
+    network.lines_bps["c"] = SLOW_BPS
+    await network.seconds(60)
+    assert groups(hub.plan()) == {("a", "b"): 19.0, ("c", "s", "t"): 3.8}
+    network.lines_bps["c"] = FAST_BPS
+    await network.seconds(90)
+    assert groups(hub.plan()) == {("a", "b", "c"): 19.0, ("s", "t"): 3.8}
+    await network.seconds(240)
+    moves = paces_of("c", hub.history()[settled - 1 :])
+    assert [pace for pace in moves if pace] == [19, 4, 19], moves
+    for site in "abst":
+        assert len(paces_of(site, hub.history()[settled - 1 :])) == 1, site
+
+
+async def test_a_site_that_stays_slow_is_tried_ever_less_often(hub: Hub) -> None:
+    network = await started(hub, TWO_AND_TWO | {"c": FAST_BPS})
+    await network.seconds(60)
+    network.lines_bps["c"] = SLOW_BPS
+    await network.seconds(10)
+    settled = len(hub.history())
+    await network.seconds(600)
+    tries = [pace for pace in paces_of("c", hub.history()[settled - 1 :]) if pace == 19]
+    assert 1 <= len(tries) <= 3
+    assert groups(hub.plan()) == {("a", "b"): 19.0, ("c", "s", "t"): 3.8}
+
+
+async def test_limits_survive_a_restart_of_the_scheduler(hub: Hub) -> None:
+    network = await started(hub, TWO_AND_TWO)
+    await network.seconds(60)
+    before = hub.plan()
+    await hub.restart()
+    await network.seconds(30)
+    assert groups(hub.plan()) == groups(before)
+    assert paces_of("s", hub.history()[before.version - 1 :]) == [4]
+
+
+async def test_a_site_alone_with_a_slow_line_gets_copies_at_its_own_rate(hub: Hub) -> None:
+    network = await started(hub, {"a": FAST_BPS, "b": FAST_BPS, "s": SLOW_BPS})
+    await network.seconds(60)
+    plan = hub.plan()
+    assert groups(plan) == {("a", "b"): 19.0}
+    assert [leg.sites for leg in plan.legs if leg.transport is Transport.UNICAST] == [("s",)]
