@@ -1,6 +1,9 @@
 """The reason of a plan in one sentence with figures, true to the decision it explains."""
 
-from downburst.domain.plans import Transport
+from collections.abc import Iterable
+
+from downburst.domain.plans import NOT_CONSIDERED, Transport
+from downburst.host.absent_transports import AbsentTransport
 from downburst_scheduler.figures.traffic import TrafficStatistics
 from downburst_scheduler.figures.wording import duration, megabits, sites_of
 from downburst_scheduler.models.candidates import Evaluated
@@ -94,6 +97,11 @@ def _demand_figures(option: Evaluated) -> dict[str, Figure]:
         "on_demand_price_bps": option.price_bps,
         "on_demand_p99_ms": option.quantile_ms(0.99),
     }
+
+
+def absent_figures(absent: Iterable[AbsentTransport]) -> dict[str, Figure]:
+    """The transports that are not considered, with the reason, as it is on the scheduler's host."""
+    return {f"{NOT_CONSIDERED}{one.name}": one.reason for one in absent}
 
 
 def flip_figures(flipped: Flip | None) -> dict[str, Figure]:

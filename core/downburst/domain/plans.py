@@ -111,5 +111,7 @@ class LegCounters:
     """The minimum cost of the same products as separate copies for each site."""
 
 
+NOT_CONSIDERED = "not_considered_"
+"""The beginning of figures that name a transport that is not there; their value is the reason."""
 ON_DEMAND = "demand"
 """The figure with the terms of circuits on demand; a plan that has it has chosen them."""

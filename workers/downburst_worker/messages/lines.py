@@ -56,6 +56,7 @@ from downburst.settings.ldm import LdmSettings
 from downburst.settings.multicast import MulticastSettings
 from downburst_worker.messages.circuit_lines import circuit_use
 from downburst_worker.messages.clock_lines import site_clock
+from downburst_worker.messages.reading_lines import host_reading
 from downburst_worker.messages.tcp_lines import applied_profile, transfers
 
 Line = dict[str, Any]
@@ -413,6 +414,7 @@ def _progress(feed: Any) -> SiteProgress:
         maybe(feed.get("heartbeat_waits_us"), clock_us),
         maybe(feed.get("heartbeat_waited_us"), count),
         _linked(feed.get("linked")),
+        maybe(feed.get("reading"), host_reading),
     )
 
 
