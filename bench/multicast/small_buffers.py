@@ -16,6 +16,10 @@ from kit.node import HubNode, SiteNode, node_binary
 from kit.patience import wait_for
 
 
+class TooBusyError(RuntimeError):
+    """The machine has no time for the run."""
+
+
 @dataclass(frozen=True)
 class Losses:
     """The datagrams of one run."""
@@ -49,7 +53,10 @@ def lost_beside_loops(directory: Path, *, priority: int | None, seconds: float) 
             wait_for("products that left by the leg", lambda: _sent(hub) >= products, 10 * seconds + 60)
             arrived = _frames(lab) - before
         assert hub.drained()
-        dropped = kernel_drops(lab.output("site", ["cat", "/proc/net/udp"]), hub.group(LEG)[1])
+        table, port = lab.output("site", ["cat", "/proc/net/udp"]), hub.group(LEG)[1]
+        if f":{port:04X} " not in table or any(event["state"] != "joined" for event in hub.events_named("leg")):
+            raise TooBusyError("the site left the group: this machine is too busy to tell the priorities apart")
+        dropped = kernel_drops(table, port)
         reading = wait_for("a settled count", lambda: _settled(site, dropped), 10)
         return Losses(arrived, dropped, reading["dropped"], reading["standing"])
 

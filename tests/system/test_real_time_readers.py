@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from bench.multicast.small_buffers import Losses, kernel_drops, lost_beside_loops, reading_of
+from bench.multicast.small_buffers import Losses, TooBusyError, kernel_drops, lost_beside_loops, reading_of
 from playwright.sync_api import Page, expect
 
 from kit.axe import no_serious_finding
@@ -29,8 +29,11 @@ def test_real_time_priority_saves_four_fifths_of_what_busy_loops_cost(tmp_path: 
     needs_quiet_machine()
     normal, urgent = [], []
     for number in range(runs):
-        normal.append(lost_beside_loops(tmp_path / f"normal {number}", priority=None, seconds=SECONDS))
-        urgent.append(lost_beside_loops(tmp_path / f"urgent {number}", priority=PRIORITY, seconds=SECONDS))
+        try:
+            normal.append(lost_beside_loops(tmp_path / f"normal {number}", priority=None, seconds=SECONDS))
+            urgent.append(lost_beside_loops(tmp_path / f"urgent {number}", priority=PRIORITY, seconds=SECONDS))
+        except TooBusyError as error:
+            skip(str(error))
         print(f"normal priority: {normal[-1]}, {normal[-1].percent:.2f} %")
         print(f"SCHED_RR: {urgent[-1]}, {urgent[-1].percent:.2f} %")
     for run in [*normal, *urgent]:

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use downburst_model::{LegId, Micros};
 use downburst_session::{LegJoin, ReceiveBuffer, Reception};
 use downburst_site::{Announcer, GroupRead, GroupReading, LegNews, Spinning, reception};
-use downburst_vcmtp::{LegKey, Opener, long_train_time};
+use downburst_vcmtp::{Datagram, LegKey, Opener, long_train_time};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 use super::Shared;
 use super::priority::Urgent;
@@ -49,6 +50,10 @@ struct Listener {
     keys: std_mpsc::Receiver<LegKey>,
     stop: Arc<AtomicBool>,
     account: Account,
+    /// Datagrams that the session's thread had no time for.
+    kept: Vec<Datagram>,
+    kept_reads: usize,
+    is_urgent: bool,
 }
 
 /// The findings of a leg's thread.
@@ -107,6 +112,9 @@ impl Group {
             keys,
             stop: Arc::clone(&stop),
             account: Account::open(join, buffer, reading.priority, &readings),
+            kept: Vec::new(),
+            kept_reads: 0,
+            is_urgent: reading.priority.is_some(),
         };
         std::thread::Builder::new()
             .name(format!("leg-{}", join.leg.0))
@@ -200,14 +208,41 @@ impl Listener {
             let heard = match self.reading.read(lengths.iter().copied(), now) {
                 GroupRead::Datagrams => Some(LegNews::Datagrams(self.opener.finish())),
                 GroupRead::Deaf => Some(LegNews::Deaf(self.reason())),
-                GroupRead::Nothing => None,
+                GroupRead::Nothing => (!self.kept.is_empty()).then(|| LegNews::Datagrams(Vec::new())),
             };
-            for news in heard.into_iter().chain(account.map(LegNews::Read)) {
-                // During this wait the socket's buffer takes the burst; datagrams that overflow it are repaired.
-                if sender.blocking_send(Found { leg: self.leg, news }).is_err() {
-                    return;
-                }
+            let news = heard.into_iter().chain(account.map(LegNews::Read));
+            if !news.into_iter().all(|news| self.hand_over(news, sender)) {
+                return;
             }
+        }
+    }
+
+    /// Hands news to the session's thread; false if it is gone. An urgent reader keeps datagrams for which that thread
+    /// has no time, up to [`KEPT_READS`], and reads on.
+    fn hand_over(&mut self, news: LegNews, sender: &mpsc::Sender<Found>) -> bool {
+        let news = match news {
+            LegNews::Datagrams(batch) => {
+                self.kept.extend(batch);
+                LegNews::Datagrams(std::mem::take(&mut self.kept))
+            }
+            news => news,
+        };
+        let found = match sender.try_send(Found { leg: self.leg, news }) {
+            Ok(()) => {
+                self.kept_reads = 0;
+                return true;
+            }
+            Err(TrySendError::Closed(_)) => return false,
+            Err(TrySendError::Full(found)) => found,
+        };
+        match found.news {
+            LegNews::Datagrams(batch) if self.is_urgent && self.kept_reads < KEPT_READS => {
+                self.kept = batch;
+                self.kept_reads += 1;
+                true
+            }
+            // During this wait the socket's buffer takes the burst; datagrams that overflow it are repaired.
+            news => sender.blocking_send(Found { leg: self.leg, news }).is_ok(),
         }
     }
 
@@ -231,8 +266,8 @@ impl Listener {
     /// The longest wait: announcements are due meanwhile.
     fn patience_ms(&self, now: Micros) -> u16 {
         let due = self.announcer.as_ref().map(|announcer| announcer.deadline().since(now).0.div_ceil(1_000));
-        due.and_then(|due_ms| u16::try_from(due_ms).ok())
-            .map_or(PATIENCE_MS, |due_ms| due_ms.min(PATIENCE_MS))
+        let most = if self.kept.is_empty() { PATIENCE_MS } else { KEPT_PATIENCE_MS };
+        due.and_then(|due_ms| u16::try_from(due_ms).ok()).map_or(most, |due_ms| due_ms.min(most))
     }
 
     /// Waits for datagrams, and for those that follow the first one unless the feed has a deadline; true if there are
@@ -318,6 +353,10 @@ fn nanos(length: Duration) -> u64 {
 }
 
 const PATIENCE_MS: u16 = 200;
+/// While datagrams are kept.
+const KEPT_PATIENCE_MS: u16 = 2;
+/// The most reads whose datagrams are kept. A read takes about a train: 16 MB at most, as in the socket's buffer.
+const KEPT_READS: usize = 256;
 
 #[cfg(test)]
 mod spacing;
