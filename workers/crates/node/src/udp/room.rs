@@ -86,7 +86,9 @@ mod tests {
         count_beside_messages(&receiver);
         setsockopt(&receiver, sockopt::RcvBuf, &2_048).unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
-        (0..50).for_each(|_| drop(sender.send(&[7; 500]).unwrap()));
+        for _ in 0..50 {
+            sender.send(&[7; 500]).unwrap();
+        }
         (sender, receiver)
     }
 

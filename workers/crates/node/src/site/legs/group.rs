@@ -210,8 +210,8 @@ impl Listener {
                 GroupRead::Deaf => Some(LegNews::Deaf(self.reason())),
                 GroupRead::Nothing => (!self.kept.is_empty()).then(|| LegNews::Datagrams(Vec::new())),
             };
-            let news = heard.into_iter().chain(account.map(LegNews::Read));
-            if !news.into_iter().all(|news| self.hand_over(news, sender)) {
+            let mut news = heard.into_iter().chain(account.map(LegNews::Read));
+            if !news.all(|news| self.hand_over(news, sender)) {
                 return;
             }
         }
