@@ -31,6 +31,7 @@ CASES: Mapping[str, Case] = {
     "11": Bench.busiest_minute,
     "12": Bench.crowd,
     "13": Bench.tenfold,
+    "14": Bench.small_buffers,
 }
 
 

@@ -9,7 +9,7 @@ from bench.harness import report
 from bench.harness.busy_loops import busy_loops
 from bench.harness.delivery import HUB
 from bench.harness.turns import Entry, Start, Turns
-from bench.multicast import busiest_minute, crowd, message_rows, rows
+from bench.multicast import busiest_minute, crowd, message_rows, rows, small_buffers
 from bench.multicast.messages import Messages, messages_by_leg, messages_by_nats
 from bench.peers.bare import Blaster, TlsFanOut
 from bench.peers.nats.peer import has_nats
@@ -167,6 +167,17 @@ class Bench:
                 return self._turns.second_try("NGRID at ten times its rate", played)
 
         return message_rows.rows_of_tenfold(seconds, [run() for _ in range(self._runs)])
+
+    def small_buffers(self) -> list[report.Row]:
+        """Row 14: with and without real-time priority, in turns."""
+        priorities = {small_buffers.NORMAL: None, small_buffers.REAL_TIME: small_buffers.READERS_PRIORITY}
+        runs: dict[str, list[small_buffers.Losses]] = {name: [] for name in priorities}
+        seconds = self._amounts.message_seconds
+        for _ in range(self._runs):
+            for name, priority in priorities.items():
+                run = partial(small_buffers.lost_beside_loops, priority=priority, seconds=seconds)
+                runs[name].append(self._turns.second_try(f"56 Mb/s into 64 kB, {name}", run))
+        return small_buffers.rows_of_small_buffers(runs)
 
     def crowd(self) -> list[report.Row]:
         """Row 12."""

@@ -41,6 +41,7 @@ TITLES = {
     "11": "NGRID's busiest minute, 100 Mb/s sender link",
     "12": "500 simulated receivers",
     "13": "NGRID at ten times its rate to 8 sites, one busy loop beside",
+    "14": "56 Mb/s into a receive buffer of 64 kB beside four busy loops, by the reader's priority",
 }
 
 

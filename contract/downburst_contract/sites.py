@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from downburst.domain import credentials
 from downburst.domain import sites as sites_domain
 from downburst.domain.circuits import CircuitState
+from downburst.domain.readings import PriorityStanding
 from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment
 from downburst.live.site_states import SiteState
@@ -317,12 +318,36 @@ class OwnClock(Answer):
     """The error that the daemon expects."""
 
 
+class HostReading(Answer):
+    """How a site's host reads the multicast group of a feed, since its receiver started."""
+
+    leg: int
+    dropped: int
+    """Datagrams that the kernel dropped, as the receive buffer had no room for them."""
+    asked_bytes: int
+    """The receive buffer that the receiver requests; the kernel grants and accounts the double."""
+    granted_bytes: int
+    needed_bytes: int
+    """What the leg's rate needs on a busy host, as the kernel accounts it."""
+    limit_bytes: int | None
+    """`net.core.rmem_max` at the site; null: not known."""
+    priority: int | None
+    """The requested real-time priority; null: none."""
+    standing: PriorityStanding
+    demotions: int
+    """How often a reading thread lost its priority, as it ran for too long without a pause."""
+    advice: str | None
+    """The setting to change at the site; null: nothing is to be done."""
+
+
 class SessionShown(Answer):
     """The session of a connected site."""
 
     data_connections: DataConnections | None
     clock: OwnClock | None
     """Null: not connected, or a receiver that does not report it."""
+    readings: dict[str, HostReading]
+    """By feed, how the site's host reads its group: of feeds that came by multicast in this session."""
 
 
 class SiteWhole(SiteCondition, Site):

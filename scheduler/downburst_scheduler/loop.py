@@ -35,6 +35,7 @@ from downburst.domain.probes.signs import ProbesChanged
 from downburst.domain.receipts import Settled
 from downburst.foundation.clock import Clock, SystemClock, to_us
 from downburst.foundation.errors import DownburstError, LedgerAway
+from downburst.host.absent_transports import AbsentTransport
 from downburst.ledger import Ledger, Transaction
 from downburst.settings.hub import Settings
 from downburst.supervision import attempt
@@ -66,6 +67,7 @@ from downburst_scheduler.sentences import (
     NO_CIRCUITS,
     NONE_ON_DEMAND,
     TELLING_SHARE_OF_OBJECTIVE,
+    absent_figures,
     figures,
     flip_figures,
     leg_figures,
@@ -79,7 +81,15 @@ from downburst_scheduler.states import FeedState, Known, Pace, groups_of, placed
 class SchedulerLoop:
     """Decides for every feed of one hub; the only writer of plans."""
 
-    def __init__(self, bus: Bus, ledger: Ledger, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        ledger: Ledger,
+        settings: Settings,
+        clock: Clock | None = None,
+        *,
+        absent: Sequence[AbsentTransport] = (),
+    ) -> None:
         self._bus = bus
         self._ledger = ledger
         self._settings = settings
@@ -87,6 +97,7 @@ class SchedulerLoop:
         self._pace = Pace.of(settings)
         self._known = Known()
         self._feeds: dict[str, FeedState] = {}
+        self._absent = absent_figures(absent)
         self._paths = SitePaths(timedelta(minutes=settings.multicast.retry_minutes))
         self._relays = RelayWatch()
         self._caught_up: dict[str, frozenset[tuple[str, str]]] = {}
@@ -369,6 +380,7 @@ class SchedulerLoop:
             figures=figures(question, decision, state.window.statistics())
             | state.calibration.figures()
             | figures_of(terms)
+            | self._absent
             | (moving.figures if moving else {})
             | leg_figures(decision, state.groups),
             pinned=pinned,

@@ -1,8 +1,9 @@
 """The reason of a plan in one sentence with figures, true to the decision it explains."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from downburst.domain.plans import Leg, Transport, leg_figure
+from downburst.domain.plans import NOT_CONSIDERED, Leg, Transport, leg_figure
+from downburst.host.absent_transports import AbsentTransport
 from downburst_scheduler.figures.traffic import TrafficStatistics
 from downburst_scheduler.figures.wording import duration, megabits, sites_of
 from downburst_scheduler.models.candidates import Evaluated
@@ -115,6 +116,11 @@ def leg_figures(decision: Decision, groups: Sequence[Leg]) -> dict[str, Figure]:
                 own_ms = part.outcome.latencies.quantile_s(share) * 1e3 * chosen.calibration.at(share)
                 shown[leg_figure(leg.leg, f"predicted_{name}_ms")] = own_ms + chosen.floor.at_ms(share)
     return shown
+
+
+def absent_figures(absent: Iterable[AbsentTransport]) -> dict[str, Figure]:
+    """The transports that are not considered, with the reason, as it is on the scheduler's host."""
+    return {f"{NOT_CONSIDERED}{one.name}": one.reason for one in absent}
 
 
 def flip_figures(flipped: Flip | None) -> dict[str, Figure]:

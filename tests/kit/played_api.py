@@ -38,6 +38,7 @@ from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes, OrderU
 from downburst.domain.plans import Candidate, LegCounters, Transport
 from downburst.domain.probes import ProbeState
 from downburst.domain.probes.results import DelaySpread, ProbeResult, ProbeSecond
+from downburst.domain.readings import HostReading, PriorityStanding
 from downburst.domain.receipts import ProductException
 from downburst.domain.relays import RelayedLeg, RelayReport, Segment, SiteWay, Tunnel
 from downburst.domain.subscriptions import Subscription
@@ -247,7 +248,10 @@ def _happen(live: Any, clock: FakeClock) -> None:
     live.apply(SessionChanged("cma.example", "closed", now, "192.0.2.2:5", reason="the site ended"))
     failed = ActionFailed("pqact.conf:3", 1, "no such file", "nam.grib2", 7)
     progress = (
-        SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2, "no space left", 3, failed, at_us, at_us - 9_000_000, 5),
+        SiteProgress(
+            *("NGRID", 7, 2, Transport.MULTICAST, 2, "no space left", 3, failed, at_us, at_us - 9_000_000, 5),
+            reading=HostReading(2, 17, 16_777_216, 425_984, 5_000_000, 212_992, 20, PriorityStanding.REAL_TIME),
+        ),
         SiteProgress("WARN", 0, 0, Transport.UNICAST, 4),
     )
     path = TcpPath(70_000, 10_000, 50, 24_000_000, is_lower_bound=True, congestion="cubic", path_mtu_bytes=1_400)

@@ -22,6 +22,7 @@ def sites_text(sites: Sequence[str], sessions: Mapping[str, SiteSession], ldm_si
     own = [((one.site,), one.clock) for one in here if one.clock is not None]
     yield text_of(catalogue.SITE_CLOCK_SYNCHRONISED, ((site, clock.synchronised) for site, clock in own))
     yield text_of(catalogue.SITE_CLOCK_ERROR, ((site, clock.error_us / 1e6) for site, clock in own))
+    yield from _readings(here)
     bounds = ((one.site, one.clock_bound_us) for one in here)
     yield text_of(catalogue.CLOCK_BOUND, (((site,), us / 1e6) for site, us in bounds if us is not None))
 
@@ -39,6 +40,19 @@ def _transports(sessions: Sequence[SiteSession]) -> Iterator[Sample]:
     for session in sessions:
         for progress in session.progress.values():
             yield (progress.feed, session.site, progress.transport.value), 1
+
+
+def _readings(sessions: Sequence[SiteSession]) -> Iterator[str]:
+    """How sites' hosts read the groups of feeds that came by multicast."""
+    found = [
+        ((feed.feed, session.site), feed.reading)
+        for session in sessions
+        for feed in session.progress.values()
+        if feed.reading is not None
+    ]
+    yield text_of(catalogue.RECEIVE_DROPPED, ((labels, reading.dropped) for labels, reading in found))
+    yield text_of(catalogue.RECEIVE_BUFFER, ((labels, reading.granted_bytes) for labels, reading in found))
+    yield text_of(catalogue.RECEIVE_DEMOTIONS, ((labels, reading.demotions) for labels, reading in found))
 
 
 def version_of(software: str | None) -> str:

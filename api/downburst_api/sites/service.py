@@ -16,7 +16,14 @@ from downburst.ledger import Transaction
 from downburst_api.border.site_rights import check_pattern
 from downburst_api.http.etags import IfMatch
 from downburst_api.runtime import Runtime
-from downburst_api.sites.shapes import backlog_out, heartbeats_out, own_clock_out, standing_out, troubles_out
+from downburst_api.sites.shapes import (
+    backlog_out,
+    heartbeats_out,
+    own_clock_out,
+    readings_out,
+    standing_out,
+    troubles_out,
+)
 from downburst_api.sites.standings import Standings
 from downburst_contract import sites as shapes
 from downburst_contract.subscriptions import Subscription
@@ -72,6 +79,7 @@ def whole(hub: Runtime, kept: Kept) -> shapes.SiteWhole:
         session={
             "data_connections": None if streams is None else asdict(streams),
             "clock": own_clock_out(session),
+            "readings": readings_out(session),
         },
     )
 

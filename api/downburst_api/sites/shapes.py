@@ -1,14 +1,16 @@
 """Sites, their states and backlogs in answers."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from downburst.domain.backlog import Backlog
+from downburst.domain.readings import advice
 from downburst.foundation.clock import from_us
 from downburst.live.site_states import SiteStanding
 from downburst.live.state import SiteSession
-from downburst_contract.sites import Heartbeat, OwnClock
+from downburst_contract.sites import Heartbeat, HostReading, OwnClock
 
 
 def standing_out(stands: SiteStanding) -> dict[str, Any]:
@@ -66,6 +68,17 @@ def own_clock_out(session: SiteSession | None) -> OwnClock | None:
         error_ms=clock.error_us / 1000,
         estimated_error_ms=clock.estimated_error_us / 1000,
     )
+
+
+def readings_out(session: SiteSession | None) -> dict[str, HostReading]:
+    """By feed, how a connected site's host reads its group."""
+    if session is None or not session.connected:
+        return {}
+    return {
+        feed.feed: HostReading(**asdict(feed.reading), advice=advice(feed.feed, feed.reading))
+        for feed in session.progress.values()
+        if feed.reading is not None
+    }
 
 
 def _moment(microseconds: int | None) -> datetime | None:

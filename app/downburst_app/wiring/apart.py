@@ -13,6 +13,7 @@ from socket import gethostname
 from downburst.bus.port import Bus
 from downburst.foundation.clock import SystemClock
 from downburst.foundation.errors import AlreadyRunning, BadSettings, DownburstError, Failure, LedgerAway
+from downburst.host.absent_transports import absent_transports
 from downburst.kafka.batches import BatchReader
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Ledger
@@ -167,7 +168,7 @@ async def _schedule(part: _Given) -> None:
     given = (part.bus, part.ledger, part.settings)
     # The hub itself orders circuits on demand if it keeps circuits.
     acting = [DemandLoop(*given, RemoteCircuits(part.bus)).run()] if part.settings.circuits.apart else []
-    await side_by_side(SchedulerLoop(*given).run(), WaysLoop(*given).run(), *acting)
+    await side_by_side(SchedulerLoop(*given, absent=absent_transports()).run(), WaysLoop(*given).run(), *acting)
 
 
 async def _keep_latencies(part: _Given) -> None:

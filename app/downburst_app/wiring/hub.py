@@ -15,6 +15,7 @@ from downburst.domain.access import LINK_PREFIX, LinkKind, hashed, new_secret
 from downburst.domain.circuits import FINISHED, Circuit
 from downburst.foundation.clock import Clock, SystemClock
 from downburst.foundation.errors import DownburstError, LedgerAway
+from downburst.host.absent_transports import absent_transports
 from downburst.kafka.batches import BatchReader, BatchSender
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Ledger, Transaction, standing_of
@@ -325,7 +326,7 @@ class Hub:
     def _parts(self) -> "Iterator[tuple[str, Run]]":
         if not self._settings.scheduler.apart:
             given = (self._bus, self._ledger, self._settings, self._clock)
-            yield "scheduler.run", SchedulerLoop(*given).run
+            yield "scheduler.run", SchedulerLoop(*given, absent=absent_transports()).run
             yield "scheduler.ways", WaysLoop(*given).run
         if not (self._settings.scheduler.apart and self._settings.circuits.apart):
             # Beside the circuit service, if that is here.

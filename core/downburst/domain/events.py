@@ -12,6 +12,7 @@ from downburst.domain.latency import SiteClock
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import LegTrial, Plan, Transport
 from downburst.domain.probes.signs import ProbeEvent
+from downburst.domain.readings import HostReading
 from downburst.domain.relays.report import RelayReport
 from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
@@ -199,6 +200,7 @@ class SiteProgress:
     """The node's wait for that one at the time of the report, on its own clock."""
     linked: LinkedFiles | None = None
     """Files whose products left the site's log; None: there are none."""
+    reading: HostReading | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,5 +132,7 @@ LEG_FIGURES = (
     "predicted_p50_ms", "predicted_p99_ms", "measured_p50_ms", "measured_p99_ms", "paced_bps", "line_bps"
 )  # fmt: skip
 """Of a group: latencies, the rate at which it was last sent, and the limit by its sites' losses."""
+NOT_CONSIDERED = "not_considered_"
+"""The beginning of figures that name a transport that is not there; their value is the reason."""
 ON_DEMAND = "demand"
 """The figure with the terms of circuits on demand; a plan that has it has chosen them."""

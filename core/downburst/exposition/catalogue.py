@@ -180,6 +180,28 @@ SITE_CLOCK_ERROR = _gauge(
     "site",
     "sites",
 )
+RECEIVE_DROPPED = _counter(
+    "downburst_receive_dropped_datagrams_total",
+    "datagrams",
+    "Datagrams of a feed's groups that a connected site's kernel dropped for want of room in the receive buffer, "
+    "since its receiver started",
+    "feed site",
+    "feeds sites",
+)
+RECEIVE_BUFFER = _gauge(
+    "downburst_receive_buffer_bytes",
+    "bytes",
+    "The receive buffer that a connected site's kernel grants for a feed's group",
+    "feed site",
+    "feeds sites",
+)
+RECEIVE_DEMOTIONS = _counter(
+    "downburst_receive_priority_losses_total",
+    "losses",
+    "Real-time priorities that a connected site's reading threads of a feed lost; since its receiver started",
+    "feed site",
+    "feeds sites",
+)
 CLOCK_OFFSET = _gauge(
     "downburst_clock_offset_seconds", "seconds", "A connected site's clock less the hub's", "site", "sites"
 )
@@ -283,6 +305,7 @@ CATALOGUE: dict[str, tuple[Metric, ...]] = {
         *(DEADLINE_PRODUCTS, CATCH_UPS, CATCH_UP_SAVED_BYTES),
         *(SESSIONS, SITE_UP, SITE_BUILD_INFO, TRANSPORT_INFO, CLOCK_OFFSET, CLOCK_BOUND),
         *(SITE_CLOCK_SYNCHRONISED, SITE_CLOCK_ERROR),
+        *(RECEIVE_DROPPED, RECEIVE_BUFFER, RECEIVE_DEMOTIONS),
         *(PENDING_PRODUCTS, PENDING_BYTES, PENDING_OLDEST, PENDING_LOST),
         *(DELIVERY_LATENCY, END_TO_END_LATENCY, QUEUEING, ACTION),
         *(ALARMS, CIRCUIT_RESERVED, CIRCUIT_MEASURED, CIRCUIT_BYTES, CIRCUIT_STATE),

@@ -1180,6 +1180,27 @@ export interface Host {
   nic_bps: number
 }
 
+/** How a site's host reads the multicast group of a feed, since its receiver started. */
+export interface HostReading {
+  leg: number
+  /** Datagrams that the kernel dropped, as the receive buffer had no room for them. */
+  dropped: number
+  /** The receive buffer that the receiver requests; the kernel grants and accounts the double. */
+  asked_bytes: number
+  granted_bytes: number
+  /** What the leg's rate needs on a busy host, as the kernel accounts it. */
+  needed_bytes: number
+  /** `net.core.rmem_max` at the site; null: not known. */
+  limit_bytes: number | null
+  /** The requested real-time priority; null: none. */
+  priority: number | null
+  standing: PriorityStanding
+  /** How often a reading thread lost its priority, as it ran for too long without a pause. */
+  demotions: number
+  /** The setting to change at the site; null: nothing is to be done. */
+  advice: string | null
+}
+
 /** A machine that circuits end at; its ports share its network card. */
 export interface HostWanted {
   name: string
@@ -1880,6 +1901,9 @@ export interface PortNew {
   layer?: 'ethernet-frame'
 }
 
+/** The priority of the thread that reads a group; names are promises. */
+export type PriorityStanding = 'normal' | 'real-time' | 'lost' | 'refused'
+
 /** A probe with its outcome. */
 export interface Probe {
   id: number
@@ -2503,6 +2527,8 @@ export interface SessionShown {
   data_connections: DataConnections | null
   /** Null: not connected, or a receiver that does not report it. */
   clock: OwnClock | null
+  /** By feed, how the site's host reads its group: of feeds that came by multicast in this session. */
+  readings: Record<string, HostReading>
 }
 
 /** How soon somebody has to do something; the worst first. */

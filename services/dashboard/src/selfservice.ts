@@ -5,6 +5,7 @@ import { call } from './hub'
 export type {
   AccessRequest,
   Credential,
+  HostReading,
   PathLatency as LatencyRow,
   PatternTested as PatternTest,
   RequestMade as Asked,

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 
 import { recorded } from './fixtures/recorded'
 import { parseOverview, type Feed, type SiteFeed } from './overview'
+import type { HostReading } from './selfservice'
 import {
   behindOf,
   circuitsInOrder,
@@ -12,7 +13,9 @@ import {
   meetsObjective,
   newer,
   nextSteps,
+  notConsidered,
   ownClockOf,
+  priorityOf,
   saving,
   shortReason,
   sitesInOrder,
@@ -197,6 +200,38 @@ test("a site's own clock is shown with its daemon and the largest error", () => 
     'not synchronised at the site (no daemon seen at the site)',
   )
 })
+
+test('the priority of a thread that reads a group is shown with its losses', () => {
+  const reading = recordedReading()
+  expect(priorityOf(reading)).toBe('real-time (20)')
+  expect(priorityOf({ ...reading, demotions: 2 })).toBe('real-time (20), lost 2 times')
+  expect(priorityOf({ ...reading, standing: 'lost', demotions: 1 })).toBe('normal until it pauses, lost 1 times')
+  expect(priorityOf({ ...reading, standing: 'refused' })).toBe('normal, as real-time 20 was refused')
+  expect(priorityOf({ ...reading, standing: 'normal', priority: null })).toBe('normal')
+})
+
+test('transports that are not considered are those of the figures with that name', () => {
+  const figures = { mean_bps: 5, not_considered_rdma: 'no device', not_considered_mptcp: 'no use' }
+  expect(notConsidered(figures)).toEqual([
+    ['mptcp', 'no use'],
+    ['rdma', 'no device'],
+  ])
+})
+
+function recordedReading(): HostReading {
+  return {
+    leg: 2,
+    dropped: 17,
+    asked_bytes: 65_536,
+    granted_bytes: 131_072,
+    needed_bytes: 5_000_000,
+    limit_bytes: null,
+    priority: 20,
+    standing: 'real-time',
+    demotions: 0,
+    advice: null,
+  }
+}
 
 test('a backlog is shown in products, bytes and age, with the lost products', () => {
   const backlogs = Object.fromEntries(recorded().sites.map((site) => [site.site, behindOf(site)]))

@@ -3,6 +3,7 @@ import { SEVERITIES } from './alarms'
 import { ago, bytes, fineShare, latency, megabits, NOT_KNOWN, span, timeOfDay, whole } from './format'
 import type { Circuit, Fault, Feed, Hearing, Overview, OwnClock, Path, Quantiles, Site } from './overview'
 import type { Throughput, Upstream } from './overview'
+import type { HostReading } from './selfservice'
 import { shared } from './sharing'
 import { knobsOf } from './tuning'
 
@@ -105,6 +106,24 @@ export function ownClockOf(clock: OwnClock): string {
   if (!clock.synchronised) return `not synchronised at the site (${by})`
   return `synchronised at the site (${by}), off by at most ${latency(clock.error_ms)}`
 }
+
+/** The priority of the thread that reads a group: `real-time (20)`, `normal, as real-time 20 was refused`. */
+export function priorityOf(reading: HostReading): string {
+  const lost = reading.demotions > 0 ? `, lost ${whole(reading.demotions)} times` : ''
+  if (reading.standing === 'real-time') return `real-time (${reading.priority})${lost}`
+  if (reading.standing === 'refused') return `normal, as real-time ${reading.priority} was refused`
+  return reading.standing === 'lost' ? `normal until it pauses${lost}` : 'normal'
+}
+
+/** The transports of a plan that are not there on the scheduler's host, each with the reason. */
+export function notConsidered(figures: Record<string, unknown>): [string, string][] {
+  return Object.entries(figures)
+    .filter(([name]) => name.startsWith(NOT_CONSIDERED))
+    .map(([name, reason]): [string, string] => [name.slice(NOT_CONSIDERED.length), String(reason)])
+    .sort(([one], [other]) => one.localeCompare(other))
+}
+
+const NOT_CONSIDERED = 'not_considered_'
 
 const STATES: SiteState[] = [
   'away',

@@ -24,6 +24,7 @@ from downburst.domain.events import (
 from downburst.domain.feeds import Feed
 from downburst.domain.latency import LatencyKind, SiteClock
 from downburst.domain.plans import LegCounters, Transport
+from downburst.domain.readings import HostReading
 from downburst.domain.receipts import Batch
 from downburst.domain.sites import Site
 from downburst.exposition import CATALOGUE
@@ -68,7 +69,8 @@ def told(hub: Asked, clock: FakeClock) -> Asked:
         tx.alerting.alarms.raise_(Condition(AlarmKind.SITE_DOWN, "it is away", "look", site="b.edu"))
     live, at = hub.runtime.live, to_us(clock.now())
     live.apply(SessionChanged("a.edu", "connected", clock.now(), "192.0.2.1:5", "downburst-node 0.1.0"))
-    progress = SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2)
+    reading = HostReading(2, 17, 65_536, 131_072, 5_000_000, demotions=3)
+    progress = SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2, reading=reading)
     session = SessionTraffic(
         "a.edu",
         1500,
@@ -112,6 +114,9 @@ async def test_every_value_is_that_of_the_hub(told: Asked) -> None:
         'downburst_site_clock_synchronised{site="a.edu"}': 0,
         'downburst_site_clock_error_seconds{site="a.edu"}': 16,
         'downburst_transport_info{feed="NGRID",site="a.edu",transport="multicast"}': 1,
+        'downburst_receive_dropped_datagrams_total{feed="NGRID",site="a.edu"}': 17,
+        'downburst_receive_buffer_bytes{feed="NGRID",site="a.edu"}': 131_072,
+        'downburst_receive_priority_losses_total{feed="NGRID",site="a.edu"}': 3,
         'downburst_pending_products{site="a.edu"}': 2,
         'downburst_site_up{site="a.edu"}': 1,
         'downburst_site_up{site="b.edu"}': 0,

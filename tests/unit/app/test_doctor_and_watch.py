@@ -35,7 +35,8 @@ def found(about: str, settings: Settings) -> list[tuple[str, str]]:
 def test_every_look_finds_something_and_none_breaks_off(settings: Settings) -> None:
     findings = list(doctor.examine(settings))
     assert {one.about for one in findings} == {
-        *("system", "clock", "multicast", "buffers", "privileges", "disk", "ports", "versions", "probes")
+        *("system", "clock", "multicast", "buffers", "privileges", "real-time", "transports"),
+        *("disk", "ports", "versions", "probes"),
     }
     assert {one.state for one in findings} <= {"ok", "weak", "bad"}
     assert all(one.sentence and "\n" not in one.sentence for one in findings)
@@ -127,9 +128,39 @@ def test_the_space_of_linked_files_that_left_a_sites_log_is_told(tmp_path: Path)
         files = {"asked": "link", "used": "link", "reason": None, "linked_bytes": linked_bytes}
         node.write_text(f"#!/bin/sh\necho '{json.dumps({'hubs': [], 'files': files})}'\n")
         node.chmod(0o755)
-        return doctor.files_of_site(node, tmp_path).sentence
+        (found,) = doctor.findings_of_site(node, tmp_path)
+        return found.sentence
 
     assert told(0) == "the way of large products to files is link"
     assert told(3_000_000_000).endswith(
         "; 3 GB of products that left the log still take space, because their files exist"
     )
+
+
+def test_a_group_of_a_site_that_drops_is_told_with_the_setting_to_change(tmp_path: Path) -> None:
+    node = tmp_path / "node"
+    group = {
+        "feed": "NGRID",
+        "leg": 70,
+        "dropped": 12,
+        "asked_bytes": 16_777_216,
+        "granted_bytes": 425_984,
+        "needed_bytes": 5_000_000,
+        "limit_bytes": 212_992,
+        "priority": None,
+        "standing": "normal",
+        "demotions": 0,
+    }
+    fine = group | {"feed": "WARN", "dropped": 0, "granted_bytes": 33_554_432}
+    status = {"hubs": [], "files": None, "groups": [group, fine]}
+    node.write_text(f"#!/bin/sh\necho '{json.dumps(status)}'\n")
+    node.chmod(0o755)
+    _, drops, well = doctor.findings_of_site(node, tmp_path)
+    assert (drops.state, well.state, well.remedy) == ("weak", "ok", "")
+    assert drops.sentence.startswith("the group of NGRID: 12 datagrams dropped for want of room")
+    assert "set net.core.rmem_max=5000000 at the site (it is 212992)" in drops.remedy
+
+
+def test_transports_that_are_not_there_are_named_with_their_reasons(settings: Settings) -> None:
+    sentences = [sentence for state, sentence in found("transports", settings) if state == "ok"]
+    assert [sentence.split()[0] for sentence in sentences] == ["rdma", "100g", "mptcp"]

@@ -79,6 +79,16 @@ def test_every_candidate_is_shown_best_first_and_what_would_flip_the_choice(
     assert "no circuit is reserved to its sites" in rows[2]
 
 
+def test_transports_that_are_not_there_are_below_with_their_reasons(
+    hub: Hub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub.plans[0]["figures"] |= {"not_considered_rdma": "this host has no RDMA device", "mean_bps": 5.0}
+    assert run("plans", "show", "NGRID") == 0
+    last = [line for line in capsys.readouterr().out.splitlines() if line.startswith("│")][-1]
+    assert [cell.strip() for cell in last.split("│")[1:3]] == ["rdma", "not considered"]
+    assert "this host has no RDMA device" in last
+
+
 def test_programs_get_the_whole_plan(hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("plans", "show", "NGRID", "--json") == 0
     assert json.loads(capsys.readouterr().out) == hub.plans[0]

@@ -31,6 +31,7 @@ from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
 from downburst.foundation.clock import FakeClock, to_us
 from downburst.foundation.errors import DiskFull
+from downburst.host.absent_transports import AbsentTransport
 from downburst.ledger import Ledger
 from downburst.settings.hub import Settings
 from downburst.settings.multicast import MulticastSettings
@@ -41,6 +42,7 @@ from unit.scheduler.feeds import ngrid_hour
 
 SIZES = (100_000,) * 10
 """Eight megabits a second."""
+ABSENT = (AbsentTransport("rdma", "this host has no RDMA device"),)
 
 
 @dataclass
@@ -55,10 +57,10 @@ class Hub:
 
     def __post_init__(self) -> None:
         self._listening = self.bus.subscribe(PlanMade, FaultSeen)
-        self.loop = SchedulerLoop(bus=self.bus, ledger=self.ledger, settings=self.settings, clock=self.clock)
+        self.loop = SchedulerLoop(self.bus, self.ledger, self.settings, self.clock, absent=ABSENT)
 
     async def restart(self) -> None:
-        self.loop = SchedulerLoop(bus=self.bus, ledger=self.ledger, settings=self.settings, clock=self.clock)
+        self.loop = SchedulerLoop(self.bus, self.ledger, self.settings, self.clock, absent=ABSENT)
         await self.loop.start()
 
     def add(self, feed: str, *sites: str, pattern: str = ".*") -> None:
@@ -113,6 +115,7 @@ async def test_a_feed_starts_on_unicast_and_goes_to_multicast_when_three_looks_a
     first = hub.plan()
     assert (first.version, first.transport) == (1, Transport.UNICAST)
     assert first.reason.startswith("unicast: no traffic measured yet")
+    assert first.figures["not_considered_rdma"] == "this host has no RDMA device"
     await hub.seconds(29)
     assert hub.plan().version == 1
     await hub.seconds(1)

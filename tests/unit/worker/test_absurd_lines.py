@@ -48,6 +48,17 @@ def session(site: str) -> dict[str, Any]:
         "heartbeat_waits_us": 6,
         "heartbeat_waited_us": 7,
         "linked": {"bytes": 8, "free_bytes": 9},
+        "reading": {
+            "leg": 1,
+            "dropped": 2,
+            "asked_bytes": 3,
+            "granted_bytes": 4,
+            "needed_bytes": 5,
+            "limit_bytes": 6,
+            "priority": 7,
+            "standing": "real-time",
+            "demotions": 8,
+        },
         "action_failed": {
             "rule": "r:1",
             "exit": -9,

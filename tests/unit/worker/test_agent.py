@@ -32,6 +32,7 @@ from downburst.domain.events import (
 from downburst.domain.feeds import Feed
 from downburst.domain.latency import SiteClock
 from downburst.domain.products import Product
+from downburst.domain.readings import HostReading, PriorityStanding
 from downburst.domain.resends import Resend, ResendState
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
@@ -45,6 +46,17 @@ from downburst_worker.agent import Agent
 from downburst_worker.roles import HubRole, Role
 from factories import EPOCH, multicast, plan, settings, unicast
 
+READING = {
+    "leg": 70,
+    "dropped": 2**32,
+    "asked_bytes": 65_536,
+    "granted_bytes": 131_072,
+    "needed_bytes": 350_000,
+    "limit_bytes": None,
+    "priority": 20,
+    "standing": "lost",
+    "demotions": 1,
+}
 FAKE = (sys.executable, str(Path(__file__).parents[2] / "kit" / "fake_node.py"))
 
 
@@ -387,11 +399,23 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
                 "data_connections": 2,
                 "data_connections_planned": 4,
                 "data_connections_reason": "they help",
-                "feeds": [{"feed": "NGRID", "settled_to": 1, "pending": 1, "transport": "unicast", "leg": 1}],
+                "feeds": [
+                    {
+                        "feed": "NGRID",
+                        "settled_to": 1,
+                        "pending": 1,
+                        "transport": "unicast",
+                        "leg": 1,
+                        "reading": READING,
+                    }
+                ],
             }
         ],
     )
     seen = await stage.event(TrafficSeen)
+    assert seen.sessions[0].feeds[0].reading == HostReading(
+        70, 2**32, 65_536, 131_072, 350_000, None, 20, PriorityStanding.LOST, 1
+    )
     assert (seen.feeds[0].bytes, seen.gone) == (100, {"dmz.edu"})
     assert seen.sessions[0].clock == SiteClock(synchronised=False, error_us=9, estimated_error_us=1)
     await stage.jobs("start")

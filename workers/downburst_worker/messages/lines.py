@@ -57,6 +57,7 @@ from downburst_worker.messages.catch_up_lines import catch_up_line
 from downburst_worker.messages.circuit_lines import circuit_use
 from downburst_worker.messages.clock_lines import site_clock
 from downburst_worker.messages.leg_lines import leg_number, leg_traffic
+from downburst_worker.messages.reading_lines import host_reading
 from downburst_worker.messages.tcp_lines import applied_profile, transfers
 
 Line = dict[str, Any]
@@ -401,6 +402,7 @@ def _progress(feed: Any) -> SiteProgress:
         maybe(feed.get("heartbeat_waits_us"), clock_us),
         maybe(feed.get("heartbeat_waited_us"), count),
         _linked(feed.get("linked")),
+        maybe(feed.get("reading"), host_reading),
     )
 
 

@@ -1,11 +1,11 @@
 """`downburst plans`: the transports of feeds, with reasons."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
 
-from downburst.domain.plans import Transport
+from downburst.domain.plans import NOT_CONSIDERED, Transport
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show, table
 
@@ -97,7 +97,8 @@ def _print_plan(plan: dict[str, Any]) -> None:
         "score Mb/s",
         "why",
     )
-    table("Compared, best first", head, (_compared(one) for one in plan["candidates"]), empty="nothing was compared")
+    rows = [*map(_compared, plan["candidates"]), *_not_considered(plan["figures"])]
+    table("Compared, best first", head, rows, empty="nothing was compared")
     if plan["groups"]:
         table("Groups by rate", GROUP_HEAD, map(_group, plan["groups"]), empty="")
 
@@ -139,6 +140,13 @@ def _group(group: dict[str, Any]) -> list[object]:
         *("" if value is None else f"{value:.3g}" for value in latencies),
         " ".join(sorted(group["site_names"])),
     ]
+
+
+def _not_considered(figures: dict[str, Any]) -> Iterator[list[object]]:
+    """Transports that are not there, with the reason found on the scheduler's host."""
+    for name, reason in sorted(figures.items()):
+        if name.startswith(NOT_CONSIDERED):
+            yield [name.removeprefix(NOT_CONSIDERED), "not considered", *[""] * 5, reason]
 
 
 def _sites(plan: dict[str, Any]) -> int:

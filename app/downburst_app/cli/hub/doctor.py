@@ -17,7 +17,9 @@ import httpx
 import typer
 
 from downburst.deliveries.stages import size_text
+from downburst.domain.readings import advice
 from downburst.foundation.errors import DownburstError
+from downburst.host.absent_transports import absent_transports
 from downburst.host.host_clock import ClockSource, read_host_clock
 from downburst.ledger import standing_of
 from downburst.parts.names import Part
@@ -25,6 +27,7 @@ from downburst.settings.addresses import split_address
 from downburst.settings.hub import Settings, load_settings
 from downburst_app.cli.client import AsJson, show
 from downburst_worker.binary import find_node
+from downburst_worker.messages.reading_lines import host_reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def doctor(
     loaded = load_settings(settings, data_dir=data_dir)
     findings = list(examine(loaded))
     if site_dir is not None:
-        findings.append(files_of_site(find_node(loaded.node), site_dir))
+        findings += findings_of_site(find_node(loaded.node), site_dir)
     if as_json:
         show([asdict(one) for one in findings])
     for one in findings if not as_json else ():
@@ -72,13 +75,17 @@ def examine(settings: Settings) -> Iterator[Finding]:
             yield Finding(about, WEAK, f"can't be checked: {error}")
 
 
-def files_of_site(node: Path, site_dir: Path) -> Finding:
-    """The way in which a running site's files get the bytes of large products."""
+def findings_of_site(node: Path, site_dir: Path) -> list[Finding]:
+    """The state of a running site: the way of large products to its files, and how its host reads groups."""
     argv = [str(node), "site-control", "--dir", str(site_dir), "--json", "status"]
     told = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
     if told.returncode != 0:
-        return Finding("site", WEAK, told.stderr.strip().removeprefix("downburst-node: "))
-    files = json.loads(told.stdout)["files"]
+        return [Finding("site", WEAK, told.stderr.strip().removeprefix("downburst-node: "))]
+    status = json.loads(told.stdout)
+    return [_files_of_site(status["files"]), *map(_group_of_site, status.get("groups", []))]
+
+
+def _files_of_site(files: dict[str, Any] | None) -> Finding:
     if files is None:
         return Finding("site", OK, "it writes no files (--no-files)")
     sentence = f"the way of large products to files is {files['used']}"
@@ -89,6 +96,17 @@ def files_of_site(node: Path, site_dir: Path) -> Finding:
         return Finding("site", OK, sentence)
     remedy = "put log/ and spool/ of the site on one file system, or accept that bytes are written twice"
     return Finding("site", WEAK, f"{sentence}, not {files['asked']}: {files['reason']}", remedy)
+
+
+def _group_of_site(group: dict[str, Any]) -> Finding:
+    """Drops, receive buffer and priority of a feed's group, with the setting to change."""
+    reading = host_reading(group)
+    sentence = (
+        f"the group of {group['feed']}: {reading.dropped} datagrams dropped for want of room, receive buffer "
+        f"{reading.granted_bytes} of {reading.needed_bytes} bytes needed, priority {reading.standing}"
+    )
+    said = advice(group["feed"], reading)
+    return Finding("site", OK, sentence) if said is None else Finding("site", WEAK, sentence, said)
 
 
 Found = tuple[str, str, str] | tuple[str, str]
@@ -159,6 +177,26 @@ def _privileges(settings: Settings) -> Iterator[Found]:
     low = [port for port in (_port(settings.http), _port(settings.sites)) if 0 < port < LOWEST_FREE]
     if low and not _has(CAP_NET_BIND_SERVICE):
         yield BAD, f"port {low[0]} needs CAP_NET_BIND_SERVICE", "grant it, or choose a port above 1023"
+
+
+def _real_time(_: Settings) -> Iterator[Found]:
+    """Whether receivers may have `--receive-priority`, and whether the kernel limits threads that spin."""
+    most = resource.getrlimit(resource.RLIMIT_RTPRIO)[1]
+    allowed = _has(CAP_SYS_NICE) or most != 0
+    by = "CAP_SYS_NICE" if _has(CAP_SYS_NICE) else f"LimitRTPRIO={most}"
+    if allowed:
+        yield OK, f"receive --receive-priority is possible here ({by})"
+    else:
+        yield OK, "receive --receive-priority would be refused here; it needs CAP_SYS_NICE or LimitRTPRIO"
+    throttle_us = int(Path("/proc/sys/kernel/sched_rt_runtime_us").read_text())
+    if throttle_us < 0 and allowed:
+        sentence = "kernel.sched_rt_runtime_us is -1: on kernels before 6.12 a real-time thread may take a whole core"
+        yield WEAK, sentence, "sysctl -w kernel.sched_rt_runtime_us=950000"
+
+
+def _transports(_: Settings) -> Iterator[Found]:
+    for one in absent_transports():
+        yield OK, f"{one.name} is not considered: {one.reason}"
 
 
 def _disk(settings: Settings) -> Iterator[Found]:
@@ -289,6 +327,8 @@ _LOOKS: dict[str, Callable[[Settings], Iterator[Found]]] = {
     "multicast": _multicast,
     "buffers": _buffers,
     "privileges": _privileges,
+    "real-time": _real_time,
+    "transports": _transports,
     "disk": _disk,
     "ports": _ports,
     "versions": _versions,
@@ -310,7 +350,7 @@ CLOCK_ERROR_US = 100_000
 RECEIVE_BUFFER = 16 * 1024 * 1024
 """The buffer that a receiver of multicast requests."""
 SEND_BUFFER = 4 * 1024 * 1024
-CAP_NET_BIND_SERVICE, CAP_NET_ADMIN = 10, 12
+CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_SYS_NICE = 10, 12, 23
 LOWEST_FREE = 1_024
 GROUP = "239.255.73.70"
 GREETING = b"downburst doctor"

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from downburst.deliveries.stages import size_text
 from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table, write_secret
@@ -159,6 +160,8 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
     print(f"state: {found['state_words']}; behind by: {behind(found)}")
     print(f"data connections: {_streams_in_words(found['data_connections'])}{_streams_now(found['session'])}")
     print(f"clock: {_own_clock(found['session']['clock'])}")
+    for feed, reading in found["session"]["readings"].items():
+        print(f"group of {feed}: {_reading(reading)}")
     table(
         "Subscriptions",
         ("id", "feed", "pattern", "not"),
@@ -292,6 +295,18 @@ def _own_clock(clock: dict[str, Any] | None) -> str:
     if not clock["synchronised"]:
         return f"not synchronised ({by}); start chrony or systemd-timesyncd at the site"
     return f"synchronised ({by}), off by at most {clock['error_ms']:.3g} ms"
+
+
+def _reading(reading: dict[str, Any]) -> str:
+    """How the site's host reads a group, with the advice to its administrator."""
+    asked = "" if reading["priority"] is None else f" ({reading['priority']} requested)"
+    lost = f", lost {reading['demotions']} times" if reading["demotions"] else ""
+    said = (
+        f"{reading['dropped']} datagrams dropped for want of room; receive buffer "
+        f"{size_text(reading['granted_bytes'])} of {size_text(reading['needed_bytes'])} needed; priority "
+        f"{reading['standing']}{asked}{lost}"
+    )
+    return said if reading["advice"] is None else f"{said}\n    {reading['advice']}"
 
 
 def _rotation(site: str, answer: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 use downburst_model::{
     Class, Epoch, FeedName, Lane, LegId, ProductKey, RangeSet, Sequence, SiteName, Transport, WallMicros,
 };
-use downburst_session::{Outcome, Ticket};
+use downburst_session::{Outcome, PriorityStanding, Ticket};
 
 use crate::frames::Liar;
 
@@ -265,6 +265,7 @@ trait First {
 
 variants! {
     Outcome { Stored, Rejected, Expired, Held, LateAtHub, LateAtSite }
+    PriorityStanding { Normal, RealTime, Lost, Refused }
     Lane { Live, Backfill, Resend }
     Class { Warning, Observation, Grid, Bulk }
     Transport { Unicast, Multicast, StaticCircuit, DynamicCircuit }

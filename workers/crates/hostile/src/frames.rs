@@ -1,8 +1,8 @@
 use downburst_model::{Epoch, FeedName, LegId};
 use downburst_session::{
     Attach, CircuitHeard, CircuitProbed, CircuitState, ClockRequest, CredentialOffered, CredentialShown,
-    Filed, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak,
-    PathProbed, Proof, RelayLegFailed, RelayLegOpen, RelayReport, ResentEnded, ResentFailed, SiteClock,
+    Filed, Forged, Frontier, HeartbeatOut, Hello, HostReading, KeyTaken, Late, LegJoined, LegLeft, Marked,
+    Nak, PathProbed, Proof, RelayLegFailed, RelayLegOpen, RelayReport, ResentEnded, ResentFailed, SiteClock,
     StreamEnded, Taken, Want, receipts_frame,
 };
 
@@ -86,6 +86,7 @@ kinds! {
     64 => CircuitProbed,
     67 => PathProbed,
     68 => SiteClock,
+    70 => HostReading,
 }
 
 impl<'a> Liar<'a> {

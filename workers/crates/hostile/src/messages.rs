@@ -3,9 +3,10 @@ use downburst_probe::{Control, Delays, Excess, Figures, FlowFigures, Sent, SentB
 use downburst_session::{
     ActionFailed, Attach, CircuitFault, CircuitHeard, CircuitProbed, CircuitRate, CircuitReach, CircuitState,
     ClockOffset, ClockRequest, CredentialOffered, CredentialShown, FeedPosition, Filed, Forged, Frontier,
-    HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, LinkedSpace, Marked, Nak, PathProbed, ProbeSaid,
-    Proof, Receipt, Receipts, Reception, RelayLegFailed, RelayLegOpen, RelayReport, RelayedLeg, ResentEnded,
-    ResentFailed, Segment, SiteClock, StreamEnded, Taken, TunnelFacts, VERSIONS, Want,
+    HeartbeatOut, Hello, HostReading, KeyTaken, Late, LegJoined, LegLeft, LinkedSpace, Marked, Nak,
+    PathProbed, ProbeSaid, Proof, Receipt, Receipts, ReceiveBuffer, Reception, RelayLegFailed, RelayLegOpen,
+    RelayReport, RelayedLeg, ResentEnded, ResentFailed, Segment, SiteClock, StreamEnded, Taken, TunnelFacts,
+    VERSIONS, Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
 
@@ -68,6 +69,8 @@ absurd! {
     CredentialShown { secret = spare_secret }
     RelayReport { tunnels, legs, refused }
     SiteClock { synchronised, error_us, estimated_error_us, daemon }
+    HostReading { leg, dropped, buffer, priority, standing, demotions }
+    ReceiveBuffer { asked_bytes, granted_bytes, needed_bytes, limit_bytes }
     RelayedLeg { leg, datagrams, bytes, dropped }
     TunnelFacts {
         site_side, hub_side, target, seconds, bytes_from_hub, bytes_from_site, rate_from_hub_bps, near, onward, ended,

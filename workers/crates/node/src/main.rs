@@ -220,6 +220,9 @@ struct ReadingArguments {
     /// no loss. Needs CAP_SYS_NICE.
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     receive_priority: Option<u8>,
+    /// The receive buffer to request for each group: for hosts that have little memory. Without this 16 MiB.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(4_096..=1 << 30))]
+    receive_buffer: Option<u32>,
     /// Take datagrams one by one from the kernel: for network cards whose UDP GRO is broken.
     #[arg(long)]
     no_udp_offload: bool,
@@ -351,31 +354,13 @@ fn site_control(arguments: ControlArguments) -> ExitCode {
         Err(sentence) => return fail(1, &sentence),
     };
     if arguments.json {
-        println!("{}", serde_json::json!({"hubs": answer.hubs, "files": answer.files}));
+        println!(
+            "{}",
+            serde_json::json!({"hubs": answer.hubs, "files": answer.files, "groups": answer.groups})
+        );
         return ExitCode::SUCCESS;
     }
-    for hub in answer.hubs {
-        let seconds = hub.seconds.map_or(String::new(), |seconds| format!(" for {seconds} s"));
-        let preferred = if hub.preferred { ", preferred" } else { "" };
-        let reason = hub.reason.map_or(String::new(), |reason| format!(": {reason}"));
-        let name = hub.name.map_or(String::new(), |name| format!(" ({name})"));
-        println!("{}{name} {}{seconds}{preferred}{reason}", hub.address, hub.state);
-        for node in hub.nodes {
-            let state = if node.connected { "serves" } else { "is away, would serve" };
-            println!("    {} {state} {}", node.address, node.feeds.join(", "));
-        }
-    }
-    if let Some(files) = answer.files {
-        let reason =
-            files.reason.map_or(String::new(), |reason| format!(" ({} asked: {reason})", files.asked));
-        println!("files of large products: {}{reason}", files.used);
-        if files.linked_bytes > 0 {
-            println!(
-                "    {} bytes left the log and still take space, because their files exist",
-                files.linked_bytes
-            );
-        }
-    }
+    print!("{}", control::in_words(&answer));
     ExitCode::SUCCESS
 }
 
@@ -458,6 +443,7 @@ impl ReceiveArguments {
             reading: Reading {
                 offload: !self.reading.no_udp_offload,
                 priority: self.reading.receive_priority,
+                buffer_bytes: self.reading.receive_buffer.map(|bytes| bytes as usize),
             },
             host: HostUse {
                 circuits: self.circuits,

@@ -16,12 +16,14 @@ mod copies;
 mod diagnosis;
 mod interface;
 mod membership;
+mod room;
 
 pub(crate) use channel::{Buffers, ChannelSocket, Peer, connected, probe_socket};
 pub(crate) use copies::CopySocket;
 use diagnosis::Watch;
 pub(crate) use interface::Interface;
 pub(crate) use membership::{check as check_membership, is_source_specific};
+pub(crate) use room::{drops, receive_limit_bytes};
 
 /// The route of a leg's datagrams out of the hub.
 #[derive(Clone, Debug)]
@@ -188,6 +190,8 @@ pub(crate) struct Membership {
     pub(crate) interface: String,
     /// Whether the kernel, if it can, may pass several datagrams as one.
     pub(crate) offload: bool,
+    /// The receive buffer to request; the kernel grants and accounts the double.
+    pub(crate) buffer_bytes: usize,
 }
 
 impl GroupReceiver {
@@ -200,7 +204,7 @@ impl GroupReceiver {
         // Several sites on one host (tests, demonstrations) receive the same group.
         socket.set_reuse_address(true)?;
         // Before the first datagram can arrive.
-        let receive_buffer_bytes = grow_buffer(&socket, RECEIVE_BUFFER_BYTES, Direction::Receive);
+        let receive_buffer_bytes = grow_buffer(&socket, membership.buffer_bytes, Direction::Receive);
         // Bound to the group and not to any address, which excludes datagrams of other groups on the same port.
         socket.bind(&scoped(group, interface.as_ref()).into())?;
         let source = source.filter(|_| is_source_specific(group.ip()));
@@ -210,9 +214,9 @@ impl GroupReceiver {
     }
 
     /// Opens a socket that receives from a relay alone, at any port of this host.
-    pub(crate) fn of_relay(relay: SocketAddr, offload: bool) -> io::Result<Self> {
+    pub(crate) fn of_relay(relay: SocketAddr, offload: bool, buffer_bytes: usize) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(relay), Type::DGRAM, Some(Protocol::UDP))?;
-        let receive_buffer_bytes = grow_buffer(&socket, RECEIVE_BUFFER_BYTES, Direction::Receive);
+        let receive_buffer_bytes = grow_buffer(&socket, buffer_bytes, Direction::Receive);
         socket.connect(&relay.into())?;
         Self::of(socket, receive_buffer_bytes, offload)
     }
@@ -225,6 +229,7 @@ impl GroupReceiver {
             // A kernel without this option does not combine datagrams either.
             let _ = setsockopt(&socket, sockopt::UdpGroSegment, &false);
         }
+        room::count_beside_messages(&socket);
         let buffers = vec![vec![0; GRO_LIMIT_BYTES]; quinn_udp::BATCH_SIZE];
         Ok(Self { socket, state, buffers, receive_buffer_bytes, gathers, watch: None })
     }
@@ -270,6 +275,23 @@ impl GroupReceiver {
                 return Ok(());
             }
         }
+    }
+
+    /// Hands the datagrams of one message to `take`, and returns the kernel's counter of dropped datagrams beside it;
+    /// where no message waits, the counter by itself. `None`: there were no drops, or the kernel does not say.
+    pub(crate) fn receive_counted(&mut self, mut take: impl FnMut(&mut [u8])) -> io::Result<Option<u32>> {
+        let Some(buffer) = self.buffers.first_mut() else { return Ok(None) };
+        let Some(counted) = room::receive_counted(&self.socket, buffer)? else {
+            return Ok(room::drops(&self.socket));
+        };
+        let train = buffer.get_mut(..counted.bytes).unwrap_or_default();
+        train.chunks_mut(counted.segment_bytes.max(1)).for_each(&mut take);
+        Ok(counted.drops)
+    }
+
+    /// The kernel's counter of datagrams that found no room, of 32 bits; `None`: the kernel does not say.
+    pub(crate) fn drops(&self) -> Option<u32> {
+        room::drops(&self.socket)
     }
 
     /// One call of the kernel; returns the number of its messages and their bytes.
@@ -377,13 +399,18 @@ const SEND_PATIENCE_MS: u16 = 100;
 
 /// 16 MiB is a third of a second at 400 Mb/s, which a busy receiver needs to survive a stall; the
 /// default buffer loses bursts that no priority can save.
-const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
+pub(crate) const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
 
     use super::*;
+
+    fn membership(group: SocketAddr) -> Membership {
+        let (interface, buffer_bytes) = ("lo".to_owned(), RECEIVE_BUFFER_BYTES);
+        Membership { group, source: None, interface, offload: true, buffer_bytes }
+    }
 
     fn outlet(interface: &str) -> Outlet {
         Outlet { interface: interface.to_owned(), hops: 1, offload: true }
@@ -408,8 +435,7 @@ mod tests {
         let group: SocketAddr = format!("232.250.9.9:{}", free_port()).parse().unwrap();
         let mut wanted = GroupSender::open(group, &outlet("127.0.0.1")).unwrap();
         assert_eq!(wanted.source().to_string(), "127.0.0.1");
-        let membership =
-            Membership { group, source: Some(wanted.source()), interface: "lo".to_owned(), offload: true };
+        let membership = Membership { source: Some(wanted.source()), ..membership(group) };
         let mut receiver = GroupReceiver::join(&membership).unwrap();
         let stranger = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
         stranger.bind(&"127.0.0.2:0".parse::<SocketAddr>().unwrap().into()).unwrap();
@@ -428,8 +454,7 @@ mod tests {
             [(true, true), (false, true), (true, false), (false, false)].into_iter().enumerate()
         {
             let group: SocketAddr = format!("239.250.9.{}:{}", number + 1, free_port()).parse().unwrap();
-            let interface = "lo".to_owned();
-            let membership = Membership { group, source: None, interface, offload: receives };
+            let membership = Membership { offload: receives, ..membership(group) };
             let mut receiver = GroupReceiver::join(&membership).unwrap();
             assert!(receives || !receiver.path().contains("GRO"));
             let mut sender = GroupSender::open(group, &Outlet { offload: sends, ..outlet("lo") }).unwrap();
@@ -452,8 +477,7 @@ mod tests {
     #[test]
     fn datagrams_of_a_relay_leave_as_they_came() {
         let group: SocketAddr = format!("239.250.9.8:{}", free_port()).parse().unwrap();
-        let membership = Membership { group, source: None, interface: "lo".to_owned(), offload: true };
-        let mut receiver = GroupReceiver::join(&membership).unwrap();
+        let mut receiver = GroupReceiver::join(&membership(group)).unwrap();
         for offload in [true, false] {
             let mut sender = GroupSender::open(group, &Outlet { offload, ..outlet("lo") }).unwrap();
             let datagrams: Vec<u8> = (0..63_500_u32).map(|place| (place / 1_000) as u8).collect();

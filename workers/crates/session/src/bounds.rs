@@ -79,6 +79,7 @@ macro_rules! sent_by_site {
             | Message::RelayLegFailed(_)
             | Message::RelayReport(_)
             | Message::SiteClock(_)
+            | Message::HostReading(_)
     };
 }
 
@@ -86,6 +87,7 @@ mod circuits;
 mod clocks;
 mod from_hub;
 mod probes;
+mod readings;
 mod relays;
 
 /// Checks a message of an admitted site; the error is a sentence that names the value.
@@ -113,6 +115,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         Message::ResentFailed(failed) => ranges("sequences", "resent products", &failed.sequences),
         Message::RelayReport(report) => relays::check_report(report),
         Message::SiteClock(clock) => clocks::check_site_clock(clock),
+        Message::HostReading(reading) => readings::check_host_reading(reading),
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
         Message::RelayLegOpen(open) => check_relay_leg(open),
         Message::CircuitProbed(probed) => circuits::check_probed(probed),

@@ -8,8 +8,8 @@ use crate::{
     Attach, Attached, CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitSet,
     CircuitState, ClockReply, ClockRequest, Covered, CredentialKept, CredentialOffered, CredentialShown,
     CredentialWanted, Datagrams, Expired, FeedStart, Filed, Forged, Frontier, Handling, HeartbeatOut, Hello,
-    KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, NextKey, Nodes, OpenStream,
-    PacketsGone, PathProbe, PathProbed, ProductBegin, Receipts, Refused, RelayLeg, RelayLegEnd,
+    HostReading, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, NextKey, Nodes,
+    OpenStream, PacketsGone, PathProbe, PathProbed, ProductBegin, Receipts, Refused, RelayLeg, RelayLegEnd,
     RelayLegFailed, RelayLegOpen, RelayReport, ResentBegin, ResentEnded, ResentFailed, SiteClock,
     StreamEnded, Subscriptions, Taken, Train, Want, Ways, Welcome, packed, train,
 };
@@ -124,6 +124,7 @@ messages! {
     66 => PathProbe,
     67 => PathProbed,
     68 => SiteClock,
+    70 => HostReading,
 }
 
 /// The reason for which a stream of frames can't be read any further. The peer is at fault.

@@ -2,8 +2,10 @@
 use std::fmt::Display;
 
 use downburst_model::Micros;
+use downburst_session::HostReading;
 use serde::{Deserialize, Serialize};
 
+use crate::group_reading::HostReadings;
 use crate::hubs::{HubStatus, Hubs};
 
 /// An operator's request to a running site.
@@ -27,6 +29,9 @@ pub struct SiteAnswer {
     /// The files for local software; `None`: the site writes none.
     #[serde(default)]
     pub files: Option<FilesStatus>,
+    /// The groups that the site reads, or has read since it started.
+    #[serde(default)]
+    pub groups: Vec<GroupStatus>,
     /// The reason of a refusal: one sentence.
     pub error: Option<String>,
 }
@@ -44,10 +49,57 @@ pub struct FilesStatus {
     pub linked_bytes: u64,
 }
 
+/// How this host reads the group of a feed; see [`HostReading`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupStatus {
+    /// The feed.
+    pub feed: String,
+    /// The leg.
+    pub leg: u32,
+    /// Datagrams that the kernel dropped for want of room.
+    pub dropped: u64,
+    /// The requested receive buffer.
+    pub asked_bytes: u64,
+    /// The granted one.
+    pub granted_bytes: u64,
+    /// The needed one.
+    pub needed_bytes: u64,
+    /// `net.core.rmem_max`.
+    pub limit_bytes: Option<u64>,
+    /// The requested real-time priority.
+    pub priority: Option<u8>,
+    /// `normal`, `real-time`, `lost` or `refused`.
+    pub standing: String,
+    /// The number of times that a reading thread lost its priority.
+    pub demotions: u64,
+}
+
+impl GroupStatus {
+    /// The groups of these readings.
+    pub fn all(readings: &HostReadings) -> Vec<Self> {
+        let groups = readings.all().iter().map(|(feed, reading)| {
+            let HostReading { leg, dropped, buffer, priority, standing, demotions } = *reading;
+            Self {
+                feed: feed.as_str().to_owned(),
+                leg: leg.0,
+                dropped,
+                asked_bytes: buffer.asked_bytes,
+                granted_bytes: buffer.granted_bytes,
+                needed_bytes: buffer.needed_bytes,
+                limit_bytes: buffer.limit_bytes,
+                priority,
+                standing: standing.word().to_owned(),
+                demotions,
+            }
+        });
+        groups.collect()
+    }
+}
+
 impl SiteAnswer {
     /// The answer to a request that was refused.
     pub fn refusal(sentence: String) -> Self {
-        Self { hubs: Vec::new(), files: None, error: Some(sentence) }
+        Self { hubs: Vec::new(), files: None, groups: Vec::new(), error: Some(sentence) }
     }
 
     /// The answer to a line that is not a request.
@@ -73,7 +125,7 @@ impl Hubs {
             SiteRequest::Prefer { hub } => self.prefer(now, hub),
         };
         match done {
-            Ok(()) => SiteAnswer { hubs: self.status(now), files: None, error: None },
+            Ok(()) => SiteAnswer { hubs: self.status(now), files: None, groups: Vec::new(), error: None },
             Err(sentence) => SiteAnswer::refusal(sentence),
         }
     }

@@ -39,12 +39,15 @@ mod write_buffer;
 pub use announcing::{ANNOUNCEMENT_BYTES, Announcer, Receivers};
 pub use circuit_ends::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, Raising};
 pub use connection::{Connection, Input, LegNews, Linked, NoLink, Output, Settings};
-pub use control::{FilesStatus, SiteAnswer, SiteRequest};
+pub use control::{FilesStatus, GroupStatus, SiteAnswer, SiteRequest};
 pub use credentials::{Credentials, CredentialsAnswer, CredentialsOrder, CredentialsRecord, Entropy, Token};
 pub use event_log::log_event;
 pub use far_end::FarEnd;
 pub use frame_buffer::FrameBuffer;
-pub use group_reading::{GroupRead, GroupReading, PriorityChange, PriorityWatch, reception};
+pub use group_reading::{
+    DropCount, GroupRead, GroupReading, HostReadings, PriorityChange, PriorityWatch, ReadingWatch,
+    SocketReading, SpinWatch, reception,
+};
 pub use hubs::nodes::Wanted;
 pub use hubs::{
     ConnectionId, Ending, GivenHub, HubStatus, Hubs, HubsInput, HubsOutput, Listeners, NodeStatus,

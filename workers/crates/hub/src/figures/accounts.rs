@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 
-use super::lines::{FailedAction, LinkedFiles, SessionFeed, SessionTraffic, SiteClockLine};
+use super::lines::{FailedAction, HostReadingLine, LinkedFiles, SessionFeed, SessionTraffic, SiteClockLine};
 use super::reports::has_turn;
 use crate::feeds::AwaitedHeartbeats;
 use crate::registry::{SessionLink, SessionRegistry};
@@ -76,6 +76,7 @@ fn account(
             trouble: status.troubles.get(feed).cloned(),
             action_failed: status.failed_actions.get(feed).map(FailedAction::from),
             linked: status.linked.get(feed).map(LinkedFiles::from),
+            reading: status.readings.get(feed).map(HostReadingLine::from),
             late: status.late.get(feed).copied().unwrap_or_default(),
             transport: if is_joined { Transport::Multicast } else { Transport::Unicast },
             leg: leg(feed, status, unicast_leg)?,
@@ -108,7 +109,9 @@ fn leg(feed: &FeedName, status: &SessionStatus, unicast_leg: UnicastLegs<'_>) ->
 #[cfg(test)]
 mod tests {
     use downburst_model::{Epoch, Sequence, WallMicros};
-    use downburst_session::{ActionFailed, ClockOffset, Frontier, LinkedSpace};
+    use downburst_session::{
+        ActionFailed, ClockOffset, Frontier, HostReading, LinkedSpace, PriorityStanding, ReceiveBuffer,
+    };
 
     use super::*;
     use crate::registry::Newcomer;
@@ -227,6 +230,25 @@ mod tests {
         };
         assert_eq!(told(Some(LinkedSpace { bytes: 7, free_bytes: 3 })), Some((7, 3)));
         assert_eq!(told(None), None);
+    }
+
+    #[test]
+    fn an_account_has_the_last_reading_of_a_group_even_after_the_leg() {
+        let registry = registry(&["oslo"]);
+        let dropped = || {
+            let accounts = session_news(&registry, 29, &unicast, Micros(0));
+            let reading = accounts[0].feeds[1].reading.clone();
+            reading.map(|it| (it.leg.0, it.dropped, it.standing, it.granted_bytes))
+        };
+        assert_eq!(dropped(), None);
+        for (dropped, standing) in [(3, PriorityStanding::RealTime), (9, PriorityStanding::Lost)] {
+            let buffer = ReceiveBuffer { granted_bytes: 131_072, ..ReceiveBuffer::default() };
+            let reading =
+                HostReading { leg: LegId(50), dropped, buffer, priority: Some(20), standing, demotions: 1 };
+            change(&registry, "oslo", |status| status.apply(StatusChange::Reads(feed("M"), reading)));
+        }
+        change(&registry, "oslo", |status| status.apply(StatusChange::Left(feed("M"))));
+        assert_eq!(dropped(), Some((50, 9, "lost", 131_072)));
     }
 
     #[test]

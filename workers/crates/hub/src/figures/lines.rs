@@ -1,6 +1,6 @@
 //! Reports of traffic to the agent, each second.
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
-use downburst_session::{ActionFailed, LinkedSpace, SiteClock};
+use downburst_session::{ActionFailed, HostReading, LinkedSpace, SiteClock};
 use serde::Serialize;
 
 use crate::leg::LegTrial;
@@ -108,6 +108,46 @@ impl From<&SiteClock> for SiteClockLine {
     }
 }
 
+/// How a site's host reads the group of a feed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostReadingLine {
+    /// The leg.
+    pub leg: LegId,
+    /// Datagrams that the kernel dropped for want of room, since the receiver started.
+    pub dropped: u64,
+    /// The receive buffer that the receiver asked for.
+    pub asked_bytes: u64,
+    /// The receive buffer that the kernel granted.
+    pub granted_bytes: u64,
+    /// The receive buffer that the leg's rate needs on a busy host.
+    pub needed_bytes: u64,
+    /// `net.core.rmem_max` at the site; `None`: not known.
+    pub limit_bytes: Option<u64>,
+    /// The requested real-time priority.
+    pub priority: Option<u8>,
+    /// `normal`, `real-time`, `lost` or `refused`.
+    pub standing: &'static str,
+    /// The number of times that a reading thread lost its priority.
+    pub demotions: u64,
+}
+
+impl From<&HostReading> for HostReadingLine {
+    fn from(reading: &HostReading) -> Self {
+        let HostReading { leg, dropped, buffer, priority, standing, demotions } = *reading;
+        Self {
+            leg,
+            dropped,
+            asked_bytes: buffer.asked_bytes,
+            granted_bytes: buffer.granted_bytes,
+            needed_bytes: buffer.needed_bytes,
+            limit_bytes: buffer.limit_bytes,
+            priority,
+            standing: standing.word(),
+            demotions,
+        }
+    }
+}
+
 /// A product that had the connections of a session to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Transfer {
@@ -141,6 +181,9 @@ pub struct SessionFeed {
     /// The space of products that left the site's log, and whose files still link it; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub linked: Option<LinkedFiles>,
+    /// How the site's host reads the feed's group; absent: it has read none in this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading: Option<HostReadingLine>,
     /// The time of the newest heartbeat that came out at the site; absent: none has yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heartbeat_us: Option<WallMicros>,

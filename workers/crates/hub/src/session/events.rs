@@ -49,6 +49,7 @@ impl Session {
             HubEvent::Filed(items) => self.filed(now, items, hub),
             HubEvent::Frontier(frontier) => self.frontier(now, frontier, hub),
             HubEvent::SiteClock(clock) => self.change(StatusChange::SiteClock(clock)),
+            HubEvent::HostReading(reading) => self.host_reads(reading, hub),
             HubEvent::RelayReport(report) => self.relay_reported(now, report, hub),
             HubEvent::Circuit(state) => self.circuit_said(state),
             HubEvent::CircuitHeard(heard) => self.circuit_heard(heard),

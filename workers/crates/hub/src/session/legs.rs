@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, LegId, Micros, Now, Sequence};
-use downburst_session::{Forged, HubInput, LegJoin, LegLeft, Reception, is_catch_up};
+use downburst_session::{Forged, HostReading, HubInput, LegJoin, LegLeft, Reception, is_catch_up};
 use downburst_vcmtp::{RepairChannel, Request};
 
 use crate::flood::{Flood, Sight};
@@ -57,6 +57,13 @@ impl Session {
         });
         let after = Some(after);
         self.report(Report::Leg(LegReport { feed, leg, state: "joined", after, reason: None, reception }));
+    }
+
+    /// A report on a leg that the hub does not have is ignored: it may have ended in between.
+    pub(super) fn host_reads(&mut self, reading: HostReading, hub: &dyn HubFacts) {
+        if let Some(feed) = hub.feed_of(reading.leg).filter(|_| self.identity.site.is_some()) {
+            self.change(StatusChange::Reads(feed, reading));
+        }
     }
 
     /// Offers the repair channel at the port that the site connected to, if the node receives datagrams there.

@@ -2,7 +2,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, LegId, Micros, Sequence, WallMicros};
-use downburst_session::{ActionFailed, ClockOffset, Frontier, HeartbeatOut, LinkedSpace, SiteClock};
+use downburst_session::{
+    ActionFailed, ClockOffset, Frontier, HeartbeatOut, HostReading, LinkedSpace, SiteClock,
+};
 
 use crate::feeds::AwaitedHeartbeats;
 use crate::known_sites::CredentialChange;
@@ -39,6 +41,8 @@ pub struct SessionStatus {
     pub tcp_profile: Option<SessionProfile>,
     /// Multicast legs that the site receives.
     pub joined: BTreeMap<FeedName, LegId>,
+    /// How the site's host reads, or last read, the group of a feed.
+    pub readings: BTreeMap<FeedName, HostReading>,
     /// The feeds whose heartbeats the site has to report.
     pub heartbeats: BTreeMap<FeedName, AwaitedHeartbeats>,
     /// The progress of a change of its credential.
@@ -72,6 +76,8 @@ pub enum StatusChange {
     Clock(ClockOffset),
     /// The site reported the state of its clock.
     SiteClock(SiteClock),
+    /// The site reported how its host reads the group of a feed.
+    Reads(FeedName, HostReading),
     /// The site reported its position in a feed.
     Stands(Frontier),
     /// A heartbeat reached the consumers at the site.
@@ -122,6 +128,7 @@ impl SessionStatus {
             }
             StatusChange::Clock(clock) => self.clock.compared = Some(clock),
             StatusChange::SiteClock(clock) => self.clock.own = Some(clock),
+            StatusChange::Reads(feed, reading) => drop(self.readings.insert(feed, reading)),
             StatusChange::Stands(frontier) => self.stands(frontier),
             StatusChange::Late(feed, products) => drop(self.late.insert(feed, products)),
             StatusChange::Joined(feed, leg) => drop(self.joined.insert(feed, leg)),

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use downburst_hub::{
-    CatchUpReport, FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LegTrial, LinkedFiles,
-    PathFacts, ProfileState, ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed,
+    CatchUpReport, FailedAction, FeedBacklog, FeedTraffic, HostReadingLine, Knobs, LegTraffic, LegTrial,
+    LinkedFiles, PathFacts, ProfileState, ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed,
     SessionProfile, SessionTraffic, SiteBacklog, SiteClockLine, SiteLoss, Traffic, Transfer, TrialLine,
     TrialStep, TunnelLine,
 };
@@ -484,6 +484,17 @@ fn progress() -> SessionFeed {
         trouble: Some("no space left".to_owned()),
         action_failed: Some(failed),
         linked: Some(LinkedFiles { bytes: 5_000_000, free_bytes: 1_000_000 }),
+        reading: Some(HostReadingLine {
+            leg: LegId(2),
+            dropped: 4_294_967_296,
+            asked_bytes: 65_536,
+            granted_bytes: 131_072,
+            needed_bytes: 5_000_000,
+            limit_bytes: Some(212_992),
+            priority: Some(20),
+            standing: "real-time",
+            demotions: 1,
+        }),
         heartbeat_us: Some(AT),
         heartbeat_waits_us: Some(WallMicros(AT.0 + 1)),
         heartbeat_waited_us: Some(5),

@@ -4,11 +4,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
 
 use downburst_model::{Now, WallMicros};
-use nix::sys::socket::{
-    ControlMessageOwned, MsgFlags, SockaddrStorage, getsockopt, recvmsg, setsockopt, sockopt,
-};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
-use nix::{getsockopt_impl, sockopt_impl};
 
 use crate::clock::Clock;
 
@@ -57,7 +54,7 @@ fn arrived(now: Now, wall: WallMicros) -> Now {
 
 /// The datagrams that the socket had no room for, since it was opened; 0 where the kernel does not say.
 pub(super) fn dropped(socket: &UdpSocket) -> u64 {
-    getsockopt(socket, MemInfo).map_or(0, |counts| counts.get(DROPS).copied().unwrap_or(0).into())
+    crate::udp::drops(socket).map_or(0, u64::from)
 }
 
 fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
@@ -65,16 +62,6 @@ fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
     v4.or_else(|| address.as_sockaddr_in6().map(|address| SocketAddr::from((address.ip(), address.port()))))
 }
 
-sockopt_impl!(
-    /// The memory of a socket, and its drops.
-    MemInfo,
-    GetOnly,
-    libc::SOL_SOCKET,
-    libc::SO_MEMINFO,
-    [u32; 9]
-);
-
-const DROPS: usize = libc::SK_MEMINFO_DROPS as usize;
 /// A full buffer of the slowest probe is read by then.
 const LONGEST_WAIT_US: u64 = 10_000_000;
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use downburst_site::{HubStatus, NodeStatus, SiteAnswer as Answer, SiteRequest as Request};
+pub use downburst_site::{GroupStatus, HubStatus, NodeStatus, SiteAnswer as Answer, SiteRequest as Request};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
@@ -58,6 +58,40 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, String> {
     answer.done()
 }
 
+/// The status for people, in lines.
+pub fn in_words(answer: &Answer) -> String {
+    let mut lines = Vec::new();
+    for hub in &answer.hubs {
+        let seconds = hub.seconds.map_or(String::new(), |seconds| format!(" for {seconds} s"));
+        let preferred = if hub.preferred { ", preferred" } else { "" };
+        let reason = hub.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+        let name = hub.name.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+        lines.push(format!("{}{name} {}{seconds}{preferred}{reason}", hub.address, hub.state));
+        for node in &hub.nodes {
+            let state = if node.connected { "serves" } else { "is away, would serve" };
+            lines.push(format!("    {} {state} {}", node.address, node.feeds.join(", ")));
+        }
+    }
+    for group in &answer.groups {
+        lines.push(format!(
+            "group of {}: {} datagrams dropped for want of room; receive buffer {} of {} bytes needed; priority {}",
+            group.feed, group.dropped, group.granted_bytes, group.needed_bytes, group.standing
+        ));
+    }
+    if let Some(files) = &answer.files {
+        let differs = |reason: &String| format!(" ({} asked: {reason})", files.asked);
+        let reason = files.reason.as_ref().map_or(String::new(), differs);
+        lines.push(format!("files of large products: {}{reason}", files.used));
+        if files.linked_bytes > 0 {
+            lines.push(format!(
+                "    {} bytes left the log and still take space, because their files exist",
+                files.linked_bytes
+            ));
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
 async fn accept(listener: UnixListener, sender: mpsc::Sender<Asked>) {
     while let Ok((stream, _)) = listener.accept().await {
         // One after the other: users are slow, and a stuck client is timed out.
@@ -105,13 +139,33 @@ mod tests {
         let waiting = question(Request::Prefer { hub: "b".to_owned() });
         let it = asked.recv().await.unwrap();
         assert_eq!(it.request, Request::Prefer { hub: "b".to_owned() });
-        it.answer(Answer { hubs: Vec::new(), files: None, error: Some("no".to_owned()) });
+        it.answer(Answer::refusal("no".to_owned()));
         assert_eq!(waiting.await.unwrap(), Err("no".to_owned()));
         let mut stream = UnixStream::connect(socket(dir.path())).await.unwrap();
         stream.write_all(b"hello\n").await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.contains("can't be read"), "{answer}");
+    }
+
+    #[test]
+    fn groups_are_in_the_words_of_a_status() {
+        let group = GroupStatus {
+            feed: "NGRID".to_owned(),
+            leg: 70,
+            dropped: 12,
+            asked_bytes: 65_536,
+            granted_bytes: 131_072,
+            needed_bytes: 350_000,
+            limit_bytes: None,
+            priority: Some(20),
+            standing: "real-time".to_owned(),
+            demotions: 0,
+        };
+        let answer = Answer { hubs: Vec::new(), files: None, groups: vec![group], error: None };
+        let expected = "group of NGRID: 12 datagrams dropped for want of room; receive buffer 131072 of 350000 \
+                        bytes needed; priority real-time\n";
+        assert_eq!(in_words(&answer), expected);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A running site: drives the machine above its connections, and the resources that they share.
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use downburst_log::{ADOPTED_BYTES, ProductLog as _, Retained, Retention};
@@ -19,6 +19,7 @@ use super::control::Asked;
 use super::destination::Destination;
 use super::drive::Site;
 use super::files::{self, DoneTo, FileMode, LinkedFiles, Placing, Waker};
+use super::legs::SharedReadings;
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor, Turn, Ways};
 use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
@@ -49,6 +50,7 @@ struct Connections {
     running: BTreeMap<ConnectionId, Running>,
     heard: mpsc::UnboundedReceiver<HubsInput>,
     to_machine: mpsc::UnboundedSender<HubsInput>,
+    readings: SharedReadings,
 }
 
 /// A configured hub of the site.
@@ -153,7 +155,10 @@ impl Hubs {
 
     fn take_asked(&mut self, asked: Asked) {
         let answer = self.machine.answer(self.clock.monotonic(), &asked.request);
-        asked.answer(control::Answer { files: self.software.files_status(), ..answer });
+        let readings = self.connections.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        let groups = control::GroupStatus::all(&readings);
+        drop(readings);
+        asked.answer(control::Answer { files: self.software.files_status(), groups, ..answer });
     }
 
     fn close(self) {
@@ -177,7 +182,8 @@ impl Connections {
         let (to_machine, heard) = mpsc::unbounded_channel();
         let (completeness, running) = (SharedCompleteness::default(), BTreeMap::new());
         let receive = receive.clone();
-        Ok(Self { clock, receive, logs, completeness, waker, hubs, running, heard, to_machine })
+        let readings = SharedReadings::default();
+        Ok(Self { clock, receive, logs, completeness, waker, hubs, running, heard, to_machine, readings })
     }
 
     /// Records the counters of this host under the name by which the first hub knows the site, once it is enrolled.
@@ -229,6 +235,7 @@ impl Connections {
             ways: Ways {
                 via: self.receive.via.clone(),
                 reading: self.receive.reading,
+                readings: Arc::clone(&self.readings),
                 reports: None,
                 // A node that is only asked for the others orders no ends of circuits.
                 ports: if wanted.asks() { Vec::new() } else { self.receive.host.circuits.clone() },

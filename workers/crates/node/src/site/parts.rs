@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::circuits::CircuitPeers;
 use super::destination::Destination;
 use super::files::Waker;
-use super::legs::Reading;
+use super::legs::{Reading, SharedReadings};
 use super::network::Via;
 use super::relayed::SharedLegs;
 use super::state::{HubPlace, Identity};
@@ -48,6 +48,8 @@ pub(crate) struct Ways {
     pub(crate) via: Via,
     /// The way in which groups are read.
     pub(crate) reading: Reading,
+    /// How they are read.
+    pub(crate) readings: SharedReadings,
     /// The interfaces that the hub may use for circuits.
     pub(crate) ports: Vec<String>,
     /// The keeper of the ends of circuits, shared by the connections to nodes of one hub; `None`: one of its own.

@@ -236,7 +236,13 @@ mod tests {
     fn a_leg_leaves_as_it_came_and_is_counted_until_it_ends() {
         let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let group = SocketAddr::new("239.250.9.77".parse().unwrap(), port);
-        let membership = Membership { group, source: None, interface: "lo".to_owned(), offload: true };
+        let membership = Membership {
+            group,
+            source: None,
+            interface: "lo".to_owned(),
+            offload: true,
+            buffer_bytes: 1 << 20,
+        };
         let mut receiver = GroupReceiver::join(&membership).unwrap();
         let legs = SharedLegs::new("127.0.0.1".to_owned());
         let open = legs.open(&leg(7, "239.250.9.77", port)).unwrap();

@@ -12,9 +12,10 @@ use downburst_vcmtp::Request;
 use crate::{
     CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitSet, CircuitState, Classes,
     ClockOffset, CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
-    FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey,
-    Nodes, PathProbe, PathProbed, Proof, Receipt, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen,
-    RelayReport, ResendEnd, ResendOrder, SiteClock, StreamId, StreamPath, Stretch, Subscription, Ticket,
+    FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello, HostReading, KeyTaken, Late, LegJoin,
+    LegLeft, NextKey, Nodes, PathProbe, PathProbed, Proof, Receipt, Reception, Refused, RelayLeg,
+    RelayLegFailed, RelayLegOpen, RelayReport, ResendEnd, ResendOrder, SiteClock, StreamId, StreamPath,
+    Stretch, Subscription, Ticket,
 };
 
 /// An input of a [`HubSession`](crate::HubSession).
@@ -430,6 +431,8 @@ pub enum HubEvent {
     RelayReport(RelayReport),
     /// The state of the site's own clock.
     SiteClock(SiteClock),
+    /// How the site's host reads the group of a leg.
+    HostReading(HostReading),
     /// A data connection is established.
     StreamOpened(StreamId),
     /// A data connection ended.

@@ -10,8 +10,9 @@ use downburst_vcmtp::{Datagram, LegKey};
 use crate::{
     ActionFailed, CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitState,
     CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
-    FeedHandling, FeedPosition, LegJoin, LinkedSpace, Nodes, PathProbe, PathProbed, Proof, Reception,
-    Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, SiteClock, StreamId, Subscription, Train,
+    FeedHandling, FeedPosition, HostReading, LegJoin, LinkedSpace, Nodes, PathProbe, PathProbed, Proof,
+    Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, SiteClock, StreamId,
+    Subscription, Train,
 };
 
 /// An input of a [`SiteSession`](crate::SiteSession).
@@ -138,6 +139,8 @@ pub enum SiteInput {
     RelayReport(RelayReport),
     /// The state of this host's clock.
     Clock(SiteClock),
+    /// How this host reads the group of a leg.
+    HostReading(HostReading),
     /// A stored product is damaged and can't be used any more: it is requested again.
     Damaged(ProductKey),
 }

@@ -46,6 +46,7 @@ impl HubSession {
             Message::PathProbed(probed) => self.event(HubEvent::PathProbed(Box::new(probed))),
             Message::RelayReport(report) => self.event(HubEvent::RelayReport(report)),
             Message::SiteClock(clock) => self.event(HubEvent::SiteClock(clock)),
+            Message::HostReading(reading) => self.event(HubEvent::HostReading(reading)),
             Message::HeartbeatOut(out) => self.event(HubEvent::HeartbeatOut(out)),
             Message::CredentialOffered(offered) => self.event(HubEvent::CredentialOffered(offered)),
             Message::CredentialShown(shown) => self.event(HubEvent::CredentialShown(shown)),

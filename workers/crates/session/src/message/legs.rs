@@ -99,6 +99,69 @@ pub struct Reception {
     pub advice: Option<String>,
 }
 
+/// Site to hub: how its host reads the group of a leg (decision 72). Sent when the group is joined, and as this
+/// changes, at most once a second.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct HostReading {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+    /// Datagrams of the feed's groups that the kernel dropped since the receiver started, as the receive buffer had
+    /// no room for them.
+    #[n(1)]
+    pub dropped: u64,
+    /// The receive buffer.
+    #[n(2)]
+    pub buffer: ReceiveBuffer,
+    /// The requested real-time priority of the thread that reads the group; `None`: none was requested.
+    #[n(3)]
+    pub priority: Option<u8>,
+    /// The thread's priority at present.
+    #[n(4)]
+    pub standing: PriorityStanding,
+    /// The number of times that a thread of the feed lost its priority because it did not pause, since the receiver
+    /// started.
+    #[n(5)]
+    pub demotions: u64,
+}
+
+/// The receive buffer of a group's socket, in bytes of the kernel's own accounting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct ReceiveBuffer {
+    /// Requested by the receiver; the kernel grants and accounts the double.
+    #[n(0)]
+    pub asked_bytes: u64,
+    /// Granted by the kernel.
+    #[n(1)]
+    pub granted_bytes: u64,
+    /// Needed on a busy host at the leg's rate.
+    #[n(2)]
+    pub needed_bytes: u64,
+    /// The most that can be requested without CAP_NET_ADMIN (`net.core.rmem_max`), of which the kernel grants the
+    /// double; `None`: it can't be read.
+    #[n(3)]
+    pub limit_bytes: Option<u64>,
+}
+
+/// The priority of a thread that reads a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum PriorityStanding {
+    /// That of any thread, as requested.
+    #[default]
+    #[n(0)]
+    Normal,
+    /// Real-time.
+    #[n(1)]
+    RealTime,
+    /// Normal until it pauses again: it ran without a pause for too long.
+    #[n(2)]
+    Lost,
+    /// Normal: the system refused real-time priority.
+    #[n(3)]
+    Refused,
+}
+
 /// Hub to site: the leg ends for this site, which answers [`LegLeft`].
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct LegLeave {
@@ -205,6 +268,21 @@ pub struct KeyTaken {
     #[n(2)]
     pub key_id: u8,
 }
+
+impl PriorityStanding {
+    /// Its name for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::RealTime => "real-time",
+            Self::Lost => "lost",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// The highest real-time priority of Linux (sched(7)); the lowest is 1.
+pub const MAX_PRIORITY: u8 = 99;
 
 impl LegJoin {
     /// Takes a key that was announced after the join.

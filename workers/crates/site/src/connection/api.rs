@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, WallMicros};
 use downburst_session::{
-    CircuitReport, Datagrams, FeedPosition, LegJoin, PathProbed, Receipt, Reception, RelayLegFailed,
-    RelayLegOpen, RelayReport, SiteClock, SiteEvent, StreamId, StreamPath,
+    CircuitReport, Datagrams, FeedPosition, HostReading, LegJoin, PathProbed, Receipt, Reception,
+    RelayLegFailed, RelayLegOpen, RelayReport, SiteClock, SiteEvent, StreamId, StreamPath,
 };
 use downburst_vcmtp::{Datagram, LegKey};
 
@@ -117,6 +117,8 @@ pub enum LegNews {
     NotJoined(String),
     /// Nothing arrives from it, for this reason.
     Deaf(String),
+    /// The host reads the group otherwise than before, or dropped datagrams of it.
+    Read(HostReading),
     /// Datagrams from the group or the repair channel that arrived together.
     Datagrams(Vec<Datagram>),
 }

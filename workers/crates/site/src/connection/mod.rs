@@ -383,6 +383,7 @@ impl LegNews {
             Self::Joined(reception) => SiteInput::GroupJoined { leg, reception },
             Self::NotJoined(reason) => SiteInput::JoinFailed { leg, reason },
             Self::Deaf(reason) => SiteInput::Deaf { leg, reason },
+            Self::Read(reading) => SiteInput::HostReading(reading),
             Self::Datagrams(batch) => SiteInput::Datagrams { leg, batch },
         }
     }

@@ -6,13 +6,19 @@ use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::{Duration, Instant};
 
 use downburst_model::{LegId, Micros};
-use downburst_session::{LegJoin, Reception};
+use downburst_session::{LegJoin, ReceiveBuffer, Reception};
 use downburst_site::{Announcer, GroupRead, GroupReading, LegNews, Spinning, reception};
-use downburst_vcmtp::{LegKey, Opener, long_train_time};
+use downburst_vcmtp::{Datagram, LegKey, Opener, long_train_time};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
+use super::Shared;
 use super::priority::Urgent;
-use crate::udp::{GroupReceiver, Membership, needed_buffer_bytes};
+use crate::udp::{GroupReceiver, Membership, RECEIVE_BUFFER_BYTES, needed_buffer_bytes, receive_limit_bytes};
+
+mod account;
+
+use account::Account;
 
 /// The way in which this site's host reads groups.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +27,8 @@ pub struct Reading {
     pub offload: bool,
     /// The real-time priority (`SCHED_RR`, 1 to 99) of the threads that read groups; `None`: the default priority.
     pub priority: Option<u8>,
+    /// The receive buffer to request for each group, in bytes; `None`: as large as any leg needs.
+    pub buffer_bytes: Option<usize>,
 }
 
 /// Receives a group until it is dropped.
@@ -41,6 +49,11 @@ struct Listener {
     opener: Opener,
     keys: std_mpsc::Receiver<LegKey>,
     stop: Arc<AtomicBool>,
+    account: Account,
+    /// Datagrams that the session's thread had no time for.
+    kept: Vec<Datagram>,
+    kept_reads: usize,
+    is_urgent: bool,
 }
 
 /// The findings of a leg's thread.
@@ -50,14 +63,15 @@ pub(in crate::site) struct Found {
 }
 
 impl Group {
-    /// Joins the leg's group on its interface, or on the one with address `fallback`; findings go to `sender`.
-    /// `has_deadline`: the feed has one, so that each datagram is read as soon as it comes.
+    /// Joins the leg's group on its interface, or on the one with address `fallback`; findings go to the sender of
+    /// `shared`. `has_deadline`: the feed has one, so that each datagram is read as soon as it comes.
     pub(super) fn join(
         join: &LegJoin,
         fallback: &str,
-        (reading, has_deadline): (Reading, bool),
-        sender: mpsc::Sender<Found>,
+        has_deadline: bool,
+        shared: &Shared,
     ) -> Result<(Self, Reception), String> {
+        let Shared { reading, readings, found } = shared.clone();
         let sentence = |error: &dyn std::fmt::Display| {
             let LegJoin { group, port, .. } = join;
             match &join.pass {
@@ -66,9 +80,13 @@ impl Group {
             }
         };
         let receiver = open(join, fallback, reading).map_err(|error| sentence(&error))?;
-        let buffer_bytes = receiver.receive_buffer_bytes() as u64;
-        let needed_bytes = needed_buffer_bytes(join.rate_bps);
-        let reception = reception(join, buffer_bytes, needed_bytes, receiver.path().to_owned());
+        let buffer = ReceiveBuffer {
+            asked_bytes: reading.asked_bytes() as u64,
+            granted_bytes: receiver.receive_buffer_bytes() as u64,
+            needed_bytes: needed_buffer_bytes(join.rate_bps),
+            limit_bytes: receive_limit_bytes(),
+        };
+        let reception = reception(join, &buffer, receiver.path().to_owned());
         tracing::info!(
             leg = join.leg.0,
             group = join.group,
@@ -93,10 +111,14 @@ impl Group {
             opener: opener(join),
             keys,
             stop: Arc::clone(&stop),
+            account: Account::open(join, buffer, reading.priority, &readings),
+            kept: Vec::new(),
+            kept_reads: 0,
+            is_urgent: reading.priority.is_some(),
         };
         std::thread::Builder::new()
             .name(format!("leg-{}", join.leg.0))
-            .spawn(move || listener.run(reading.priority, &sender))
+            .spawn(move || listener.run(reading.priority, &found))
             .map_err(|error| sentence(&error))?;
         Ok((Self { stop, keys: key_sender }, reception))
     }
@@ -116,7 +138,13 @@ impl Drop for Group {
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { offload: true, priority: None }
+        Self { offload: true, priority: None, buffer_bytes: None }
+    }
+}
+
+impl Reading {
+    fn asked_bytes(self) -> usize {
+        self.buffer_bytes.unwrap_or(RECEIVE_BUFFER_BYTES)
     }
 }
 
@@ -126,13 +154,14 @@ fn open(join: &LegJoin, fallback: &str, reading: Reading) -> io::Result<GroupRec
     let group = SocketAddr::new(address(&join.group)?, join.port);
     if join.pass.is_some() {
         check_relay(group).map_err(io::Error::other)?;
-        return GroupReceiver::of_relay(group, reading.offload);
+        return GroupReceiver::of_relay(group, reading.offload, reading.asked_bytes());
     }
     GroupReceiver::join(&Membership {
         group,
         source: join.source.as_deref().map(address).transpose()?,
         interface: interface_of(join, fallback).to_owned(),
         offload: reading.offload,
+        buffer_bytes: reading.asked_bytes(),
     })
 }
 
@@ -163,8 +192,10 @@ impl Listener {
         let mut urgent = Urgent::begin(priority);
         let started = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
-            self.announce(micros(started.elapsed()));
-            let (waited, lengths) = match self.receive(started) {
+            let now = micros(started.elapsed());
+            self.announce(now);
+            let is_due = self.account.is_due(now);
+            let (waited, lengths) = match self.receive(started, is_due) {
                 Ok(received) => received,
                 Err(error) => {
                     tracing::warn!(leg = self.leg.0, %error, "the group can't be read; the leg falls silent");
@@ -172,15 +203,46 @@ impl Listener {
                 }
             };
             urgent.waited(waited);
-            let news = match self.reading.read(lengths.iter().copied(), micros(started.elapsed())) {
-                GroupRead::Datagrams => LegNews::Datagrams(self.opener.finish()),
-                GroupRead::Deaf => LegNews::Deaf(self.reason()),
-                GroupRead::Nothing => continue,
+            let now = micros(started.elapsed());
+            let account = is_due.then(|| self.account.news(now, urgent.standing())).flatten();
+            let heard = match self.reading.read(lengths.iter().copied(), now) {
+                GroupRead::Datagrams => Some(LegNews::Datagrams(self.opener.finish())),
+                GroupRead::Deaf => Some(LegNews::Deaf(self.reason())),
+                GroupRead::Nothing => (!self.kept.is_empty()).then(|| LegNews::Datagrams(Vec::new())),
             };
-            // During this wait the socket's buffer takes the burst; datagrams that overflow it are repaired.
-            if sender.blocking_send(Found { leg: self.leg, news }).is_err() {
+            let mut news = heard.into_iter().chain(account.map(LegNews::Read));
+            if !news.all(|news| self.hand_over(news, sender)) {
                 return;
             }
+        }
+    }
+
+    /// Hands news to the session's thread; false if it is gone. An urgent reader keeps datagrams for which that thread
+    /// has no time, up to [`KEPT_READS`], and reads on.
+    fn hand_over(&mut self, news: LegNews, sender: &mpsc::Sender<Found>) -> bool {
+        let news = match news {
+            LegNews::Datagrams(batch) => {
+                self.kept.extend(batch);
+                LegNews::Datagrams(std::mem::take(&mut self.kept))
+            }
+            news => news,
+        };
+        let found = match sender.try_send(Found { leg: self.leg, news }) {
+            Ok(()) => {
+                self.kept_reads = 0;
+                return true;
+            }
+            Err(TrySendError::Closed(_)) => return false,
+            Err(TrySendError::Full(found)) => found,
+        };
+        match found.news {
+            LegNews::Datagrams(batch) if self.is_urgent && self.kept_reads < KEPT_READS => {
+                self.kept = batch;
+                self.kept_reads += 1;
+                true
+            }
+            // During this wait the socket's buffer takes the burst; datagrams that overflow it are repaired.
+            news => sender.blocking_send(Found { leg: self.leg, news }).is_ok(),
         }
     }
 
@@ -204,8 +266,8 @@ impl Listener {
     /// The longest wait: announcements are due meanwhile.
     fn patience_ms(&self, now: Micros) -> u16 {
         let due = self.announcer.as_ref().map(|announcer| announcer.deadline().since(now).0.div_ceil(1_000));
-        due.and_then(|due_ms| u16::try_from(due_ms).ok())
-            .map_or(PATIENCE_MS, |due_ms| due_ms.min(PATIENCE_MS))
+        let most = if self.kept.is_empty() { PATIENCE_MS } else { KEPT_PATIENCE_MS };
+        due.and_then(|due_ms| u16::try_from(due_ms).ok()).map_or(most, |due_ms| due_ms.min(most))
     }
 
     /// Waits for datagrams, and for those that follow the first one unless the feed has a deadline; true if there are
@@ -224,22 +286,28 @@ impl Listener {
     }
 
     /// Waits for datagrams and opens them; returns the length of the wait alone, since work is no pause, and their
-    /// lengths.
-    fn receive(&mut self, started: Instant) -> std::io::Result<(Duration, Vec<usize>)> {
+    /// lengths. `counts`: reads the counter of dropped ones, too.
+    fn receive(&mut self, started: Instant, counts: bool) -> io::Result<(Duration, Vec<usize>)> {
         let began = Instant::now();
         let is_readable = self.wait(began, started)?;
         let (waited, mut lengths) = (began.elapsed(), Vec::new());
         if is_readable {
-            let Self { receiver, opener, keys, announcer, .. } = self;
+            let Self { receiver, opener, keys, announcer, account, .. } = self;
             keys.try_iter().for_each(|key| opener.insert(&key));
             let now = micros(started.elapsed());
-            receiver.receive(|datagram| {
+            let mut take = |datagram: &mut [u8]| {
                 if announcer.as_mut().is_some_and(|announcer| announcer.handle(now, datagram)) {
                     return;
                 }
                 lengths.push(datagram.len());
                 opener.take(now, datagram);
-            })?;
+            };
+            if counts {
+                account.counted(receiver.receive_counted(&mut take)?);
+            }
+            receiver.receive(take)?;
+        } else if counts {
+            self.account.counted(self.receiver.drops());
         }
         if let Some(spinning) = &mut self.spinning {
             spinning.read(lengths.len(), nanos(started.elapsed()));
@@ -285,6 +353,10 @@ fn nanos(length: Duration) -> u64 {
 }
 
 const PATIENCE_MS: u16 = 200;
+/// While datagrams are kept.
+const KEPT_PATIENCE_MS: u16 = 2;
+/// The most reads whose datagrams are kept. A read takes about a train: 16 MB at most, as in the socket's buffer.
+const KEPT_READS: usize = 256;
 
 #[cfg(test)]
 mod spacing;

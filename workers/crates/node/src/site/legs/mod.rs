@@ -4,10 +4,11 @@ mod priority;
 mod repair_channel;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use downburst_model::{FeedName, LegId};
 use downburst_session::{FeedHandling, LegJoin};
-use downburst_site::LegNews;
+use downburst_site::{HostReadings, LegNews};
 use downburst_vcmtp::LegKey;
 use tokio::sync::mpsc;
 
@@ -16,27 +17,38 @@ use group::Group;
 pub use group::Reading;
 use repair_channel::RepairChannel;
 
+/// How this host reads groups, by feed: shared by all connections of a site.
+pub(crate) type SharedReadings = Arc<Mutex<HostReadings>>;
+
 /// All legs of a connection.
 pub(super) struct Legs {
-    reading: Reading,
+    shared: Shared,
     /// The feeds with a deadline.
     deadlines: BTreeSet<FeedName>,
     groups: BTreeMap<LegId, Group>,
     channels: BTreeMap<LegId, RepairChannel>,
-    found_sender: mpsc::Sender<Found>,
     pub(super) found: mpsc::Receiver<Found>,
     /// The hub's answers over UDP: repairs must not queue behind datagrams of the group.
     answer_sender: mpsc::Sender<Found>,
     pub(super) answers: mpsc::Receiver<Found>,
 }
 
+/// Shared by the groups of a connection.
+#[derive(Clone)]
+struct Shared {
+    reading: Reading,
+    readings: SharedReadings,
+    found: mpsc::Sender<Found>,
+}
+
 impl Legs {
-    pub(super) fn new(reading: Reading) -> Self {
+    pub(super) fn new(reading: Reading, readings: SharedReadings) -> Self {
         let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
         let (answer_sender, answers) = mpsc::channel(DATAGRAM_BATCHES);
         let (groups, channels) = (BTreeMap::new(), BTreeMap::new());
         let deadlines = BTreeSet::new();
-        Self { reading, deadlines, groups, channels, found_sender, found, answer_sender, answers }
+        let shared = Shared { reading, readings, found: found_sender };
+        Self { shared, deadlines, groups, channels, found, answer_sender, answers }
     }
 
     pub(super) fn ask(&self, leg: LegId, datagram: &[u8]) {
@@ -68,8 +80,8 @@ impl Legs {
     }
 
     pub(super) fn join(&mut self, join: &LegJoin, local_address: &str, peer_address: &str) -> LegNews {
-        let reading = (self.reading, self.deadlines.contains(&join.feed));
-        match Group::join(join, local_address, reading, self.found_sender.clone()) {
+        let has_deadline = self.deadlines.contains(&join.feed);
+        match Group::join(join, local_address, has_deadline, &self.shared) {
             Ok((group, reception)) => {
                 self.groups.insert(join.leg, group);
                 let channel = RepairChannel::open(join, peer_address, self.answer_sender.clone());

@@ -96,7 +96,25 @@ pub(super) fn of_site() -> Vec<Message> {
         RelayLegFailed { leg, sentence: "why".to_owned() }.into(),
         RelayReport { tunnels: vec![tunnel()], legs: vec![relayed()], refused: 1 }.into(),
         site_clock().into(),
+        host_reading().into(),
     ]
+}
+
+pub(super) fn host_reading() -> HostReading {
+    let buffer = ReceiveBuffer {
+        asked_bytes: 65_536,
+        granted_bytes: 131_072,
+        needed_bytes: 5_000_000,
+        limit_bytes: Some(212_992),
+    };
+    let standing = PriorityStanding::RealTime;
+    HostReading { leg: LegId(1), dropped: 7, buffer, priority: Some(20), standing, demotions: 1 }
+}
+
+pub(super) fn buffered(change: impl FnOnce(&mut ReceiveBuffer)) -> Message {
+    let mut reading = host_reading();
+    change(&mut reading.buffer);
+    reading.into()
 }
 
 pub(super) fn site_clock() -> SiteClock {

@@ -116,7 +116,7 @@ fn rest_of(receiver: &mut GroupReceiver) -> u64 {
 
 fn measure(manner: Manner, length: Duration) -> Row {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let mut receiver = GroupReceiver::of_relay(socket.local_addr().unwrap(), false).unwrap();
+    let mut receiver = GroupReceiver::of_relay(socket.local_addr().unwrap(), false, 16 << 20).unwrap();
     receiver.tell_relay(b"here");
     let (_, to) = socket.recv_from(&mut [0; 16]).unwrap();
     let stop = AtomicBool::new(false);
