@@ -49,6 +49,16 @@ macro_rules! sent_by_hub {
     };
 }
 
+/// The kinds about siblings that only a hub sends, likewise.
+macro_rules! of_siblings {
+    () => {
+        Message::SiblingTerms(_)
+            | Message::SiblingGrant(_)
+            | Message::SiblingWithdrawn(_)
+            | Message::Referral(_)
+    };
+}
+
 /// The kinds that no hub sends, likewise.
 macro_rules! sent_by_site {
     () => {
@@ -79,6 +89,8 @@ macro_rules! sent_by_site {
             | Message::RelayLegFailed(_)
             | Message::RelayReport(_)
             | Message::SiteClock(_)
+            | Message::SiblingPort(_)
+            | Message::ReferralEnded(_)
     };
 }
 
@@ -87,6 +99,7 @@ mod clocks;
 mod from_hub;
 mod probes;
 mod relays;
+mod siblings;
 
 /// Checks a message of an admitted site; the error is a sentence that names the value.
 ///
@@ -113,6 +126,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         Message::ResentFailed(failed) => ranges("sequences", "resent products", &failed.sequences),
         Message::RelayReport(report) => relays::check_report(report),
         Message::SiteClock(clock) => clocks::check_site_clock(clock),
+        Message::ReferralEnded(ended) => ranges("missing", "a referral", &ended.missing),
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
         Message::RelayLegOpen(open) => check_relay_leg(open),
         Message::CircuitProbed(probed) => circuits::check_probed(probed),
@@ -128,8 +142,9 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         | Message::CircuitHeard(_)
         | Message::CredentialOffered(_)
         | Message::CredentialShown(_)
+        | Message::SiblingPort(_)
         | Message::RelayLegFailed(_) => Ok(()),
-        sent_by_hub!() => Ok(()),
+        of_siblings!() | sent_by_hub!() => Ok(()),
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use downburst_hub::{
     FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts, ProfileState,
-    ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed, SessionProfile, SessionTraffic,
+    ReceptionLine, RelayLine, RelayedLegLine, SavedLine, SegmentLine, SessionFeed, SessionProfile, SessionTraffic,
     SiteBacklog, SiteClockLine, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
 };
 
@@ -96,6 +96,7 @@ fn kind_of(event: &Event) -> &'static str {
         Event::ProbeSecond(_) => "probe-second",
         Event::ProbeEnded(_) => "probe-ended",
         Event::Relay(_) => "relay",
+        Event::Siblings { .. } => "siblings",
         Event::TcpTrial(_) => "tcp-trial",
         Event::Traffic(_) => "traffic",
         Event::Backlog { .. } => "backlog",
@@ -122,6 +123,9 @@ fn samples() -> Vec<Event> {
         probe_second(),
         probe_ended(),
         Event::Relay(relay()),
+        Event::Siblings {
+            saved: vec![SavedLine { site: site(), feed: feed(), products: 4, bytes: 5 }],
+        },
         Event::TcpTrial(TrialLine {
             name: text("overseas"),
             step: TrialStep::TakenBack,

@@ -20,6 +20,7 @@ use super::destination::Destination;
 use super::drive::Site;
 use super::files::{self, DoneTo, FileMode, LinkedFiles, Placing, Waker};
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor, Turn, Ways};
+use super::siblings::SharedSiblings;
 use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
 use super::{Ending, HubChoice, Receive, control, prepare_place};
@@ -45,6 +46,7 @@ struct Connections {
     logs: Arc<Logs>,
     completeness: SharedCompleteness,
     waker: Option<Waker>,
+    siblings: Option<SharedSiblings>,
     hubs: Vec<KnownHub>,
     running: BTreeMap<ConnectionId, Running>,
     heard: mpsc::UnboundedReceiver<HubsInput>,
@@ -176,8 +178,12 @@ impl Connections {
         let hubs = places.into_iter().zip(&receive.hubs).map(known).collect();
         let (to_machine, heard) = mpsc::unbounded_channel();
         let (completeness, running) = (SharedCompleteness::default(), BTreeMap::new());
-        let receive = receive.clone();
-        Ok(Self { clock, receive, logs, completeness, waker, hubs, running, heard, to_machine })
+        let siblings = receive
+            .host
+            .siblings
+            .map(|settings| SharedSiblings::open(settings, &receive.directory, Arc::clone(&logs), clock));
+        let (siblings, receive) = (siblings.transpose()?, receive.clone());
+        Ok(Self { clock, receive, logs, completeness, waker, siblings, hubs, running, heard, to_machine })
     }
 
     /// Records the counters of this host under the name by which the first hub knows the site, once it is enrolled.
@@ -235,6 +241,7 @@ impl Connections {
                 ends: Some(hub.ends.clone()),
                 probes_most_bps: self.receive.host.probes_most_bps,
                 relayed: None,
+                siblings: self.siblings.clone(),
                 ..Ways::default()
             },
             destination: Arc::clone(&self.logs) as Arc<dyn Destination>,

@@ -400,6 +400,7 @@ impl Machine for SiteSession {
             SiteInput::RelayLegFailed(failed) => self.tell_if_up(failed),
             SiteInput::RelayReport(report) => self.tell_if_up(report),
             SiteInput::Clock(clock) => self.tell_if_up(clock),
+            SiteInput::Sibling(input) => self.take_sibling(now, input),
             SiteInput::Leave => self.receipts.hurry(now),
             SiteInput::Disconnected => self.disconnected(now),
             SiteInput::Datagrams { leg, batch } => self.hear_group(now, leg, batch),
