@@ -86,7 +86,7 @@ class SiblingScene:
     def count(self, host: str, to: Sequence[str]) -> None:
         """Begins to count the bytes that a host sends to each of these."""
         rules = "".join(f'ip daddr {self.lab.address(other)} counter comment "{other}";' for other in to)
-        chain = f"chain out {{ type filter hook output priority 0; {rules} }}"
+        chain = f"chain out {{ type filter hook output priority 0; {rules} }};"
         table = "table inet siblings_count"
         self.lab.output(host, ["nft", "-f", "-"], given=f"{table} {{}}\ndelete {table}\n{table} {{ {chain} }}\n")
 

@@ -19,7 +19,7 @@ pub fn ways(line: &SiteLine) -> Vec<String> {
 }
 
 /// The terms of a site's exchange with siblings.
-pub fn sibling_terms(line: &SiteLine) -> SiblingTerms {
+pub(crate) fn sibling_terms(line: &SiteLine) -> SiblingTerms {
     line.rights.siblings.as_ref().map_or_else(SiblingTerms::default, |siblings| SiblingTerms {
         on: true,
         upload_bytes_per_second: siblings.upload_bytes_per_second,

@@ -38,7 +38,6 @@ pub(crate) use destination::Destination;
 pub(crate) use drive::Site;
 pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor, Turn, Ways};
 pub(crate) use relayed::{Carried, SharedLegs};
-pub(crate) use siblings::SharedSiblings;
 pub(crate) use state::{HubPlace, Identity, checkpoints};
 
 pub use downburst_site::Ending;
