@@ -230,9 +230,8 @@ pub fn may_give(giver: &SiteLine, taker: &SiteLine, feed: &FeedName) -> bool {
             .collect::<Vec<Wish>>()
     };
     let (gives, takes) = (of(giver), of(taker));
-    let has_all = |(pattern, not, within): &Wish| {
-        ALL.contains(&pattern.as_str()) && not.is_none() && within.is_none()
-    };
+    let has_all =
+        |(pattern, not, within): &Wish| ALL.contains(&pattern.as_str()) && not.is_none() && within.is_none();
     exchange(giver, feed) && exchange(taker, feed) && (gives.iter().any(has_all) || gives == takes)
 }
 

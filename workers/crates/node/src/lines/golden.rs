@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::*;
 use downburst_hub::{
     FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts, ProfileState,
-    ReceptionLine, RelayLine, RelayedLegLine, SavedLine, SegmentLine, SessionFeed, SessionProfile, SessionTraffic,
-    SiteBacklog, SiteClockLine, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
+    ReceptionLine, RelayLine, RelayedLegLine, SavedLine, SegmentLine, SessionFeed, SessionProfile,
+    SessionTraffic, SiteBacklog, SiteClockLine, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -123,9 +123,7 @@ fn samples() -> Vec<Event> {
         probe_second(),
         probe_ended(),
         Event::Relay(relay()),
-        Event::Siblings {
-            saved: vec![SavedLine { site: site(), feed: feed(), products: 4, bytes: 5 }],
-        },
+        Event::Siblings { saved: vec![SavedLine { site: site(), feed: feed(), products: 4, bytes: 5 }] },
         Event::TcpTrial(TrialLine {
             name: text("overseas"),
             step: TrialStep::TakenBack,

@@ -321,7 +321,7 @@ pub enum SiteEvent {
     Nodes(Nodes),
     /// The chains of relays by which the hub wants the site to come: the whole set.
     Ways(Vec<String>),
-    /// The terms of the exchange with siblings; if they are on, answer with [`SiblingInput::Port`] once the port is open.
+    /// The terms of the exchange with siblings; if they are on, answer with [`SiblingInput::Port`] once it is open.
     SiblingTerms(SiblingTerms),
     /// A sibling may fetch products here.
     SiblingGrant(Box<SiblingGrant>),

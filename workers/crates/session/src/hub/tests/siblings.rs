@@ -88,7 +88,8 @@ fn the_port_of_a_site_becomes_an_event() {
     let port = SiblingPort { port: 7_380, fingerprint: Fingerprint([1; 32]) };
     bench.say(0, port);
     bench.messages(0);
-    let told = |it: &HubOutput| matches!(it, HubOutput::Event(HubEvent::Sibling(SiblingNews::Port(told))) if *told == port);
+    let news = SiblingNews::Port(port);
+    let told = |it: &HubOutput| matches!(it, HubOutput::Event(HubEvent::Sibling(told)) if *told == news);
     assert!(bench.others.iter().any(told));
 }
 
