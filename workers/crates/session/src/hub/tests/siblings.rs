@@ -159,7 +159,8 @@ fn what_a_sibling_failed_to_give_comes_from_the_hub_and_is_not_referred_again() 
         bytes: SIZE as u64,
         fault: Some(SiblingFault::Lacking),
     };
-    let told = |it: &HubOutput| matches!(it, HubOutput::Event(HubEvent::Sibling(SiblingNews::Ended(told))) if *told == report);
+    let news = SiblingNews::Ended(report);
+    let told = |it: &HubOutput| matches!(it, HubOutput::Event(HubEvent::Sibling(told)) if *told == news);
     assert!(bench.others.iter().any(told), "{:?}", bench.others);
     assert_eq!(bench.reads(), [(3, 5)]);
     bench.answer(3, 5, vec![entry(5, "x")]);
