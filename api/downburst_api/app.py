@@ -30,6 +30,7 @@ from downburst_api.probes import routes as probes
 from downburst_api.products import routes as products
 from downburst_api.products import upload
 from downburst_api.relays import routes as relays
+from downburst_api.relays import siblings
 from downburst_api.resends import routes as resends
 from downburst_api.runtime import Runtime
 from downburst_api.sessions import routes as sessions
@@ -94,6 +95,7 @@ MODULES = (
     bookings,
     ordering,
     relays,
+    siblings,
     tcp_profiles,
     probes,
     measurements,

@@ -32,7 +32,7 @@ from downburst_contract import (
 )
 from downburst_contract.desk import calendar
 from downburst_contract.measuring import measurements
-from downburst_contract.paths import probes
+from downburst_contract.paths import probes, siblings
 
 
 def healthz() -> Call[overview.Health]:
@@ -947,6 +947,13 @@ def change_password(body: access.PasswordChange) -> Call[None]:
     return Call("PUT", path_of("v1", "session", "password"), None, body=body)
 
 
+def list_siblings(*, cursor: str | None = None, limit: int | None = None) -> Call[list[siblings.SiblingSite]]:
+    """Every site that exchanges products with siblings, or took any, with the bytes that the hub did not send."""
+    return Call(
+        "GET", path_of("v1", "siblings"), list[siblings.SiblingSite], query={"cursor": cursor, "limit": limit}
+    )
+
+
 def list_silences(*, cursor: str | None = None, limit: int | None = None) -> Call[list[alarms.Silence]]:
     """Active silences."""
     return Call("GET", path_of("v1", "silences"), list[alarms.Silence], query={"cursor": cursor, "limit": limit})
@@ -1074,6 +1081,21 @@ def show_probe_ceiling(site: str) -> Call[probes.ProbeCeilings]:
 def set_probe_ceiling(site: str, body: probes.ProbeCeilingWanted) -> Call[probes.ProbeCeilings]:
     """Sets a ceiling of the site's probes: a site's administrator sets the site's, others the operator's."""
     return Call("PUT", path_of("v1", "sites", site, "probe-ceiling"), probes.ProbeCeilings, body=body)
+
+
+def end_siblings(site: str) -> Call[None]:
+    """Switches the exchange of a site off: running transfers end within a second."""
+    return Call("DELETE", path_of("v1", "sites", site, "siblings"), None)
+
+
+def show_siblings(site: str) -> Call[siblings.SiblingSite]:
+    """The exchange of one site, and the bytes that the hub did not send to it."""
+    return Call("GET", path_of("v1", "sites", site, "siblings"), siblings.SiblingSite)
+
+
+def set_siblings(site: str, body: siblings.SiblingExchangeWanted) -> Call[siblings.SiblingSite]:
+    """Switches the exchange of a site on, with exactly these values; siblings learn its address, and it theirs."""
+    return Call("PUT", path_of("v1", "sites", site, "siblings"), siblings.SiblingSite, body=body)
 
 
 def list_maintenance(site: str, *, cursor: str | None = None, limit: int | None = None) -> Call[list[alarms.Silence]]:

@@ -71,6 +71,8 @@ class HubNode:
     nodes_version: int = 0
     ways: dict[str, list[str]] = field(default_factory=dict)
     """The chains of relays by which a site is to come, if not directly."""
+    siblings: dict[str, Line] = field(default_factory=dict)
+    """The exchange of each site with its siblings, if it takes part."""
     ldm_hosts: dict[str, str] = field(default_factory=dict)
     """For sites that keep their LDM: the pattern of its host."""
     feeds: list[Line] = field(default_factory=list)
@@ -190,6 +192,7 @@ class HubNode:
                     "resends": self.resends.get(name, []),
                     "ldm_host": self.ldm_hosts.get(name),
                     "via": self.ways.get(name, []),
+                    "siblings": self.siblings.get(name),
                     "nodes": self.nodes.get(name, []),
                     "nodes_version": self.nodes_version,
                 }

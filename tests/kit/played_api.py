@@ -142,6 +142,9 @@ async def _configure(play: Played) -> None:
     await ask("POST", "/v1/probe-schedules", body=nightly)
     ceiling = {"rate_bps": 500_000_000, "bytes_per_day": 5_000_000_000}
     await ask("PUT", "/v1/sites/{site}/probe-ceiling", site="unl.edu", body=ceiling)
+    siblings = {"address": "ldm.unl.edu:7380", "upload_bytes_per_second": 5_000_000}
+    await ask("PUT", "/v1/sites/{site}/siblings", site="unl.edu", body=siblings)
+    await ask("PUT", "/v1/sites/{site}/siblings", site="cma.example", body={})
     upload = "/v1/feeds/{feed}/products/{product_id:anytext}"
     for name in ("nam.t00z.grib2", "nam.t00z.grib2", "gfs.t00z.grib2"):
         await ask("PUT", upload, feed="NGRID", product_id=name, body=b"GRIB" * 500)
@@ -450,6 +453,8 @@ async def _look(play: Played) -> None:
     await ask("GET", "/v1/probes/{probe}/seconds", probe=2, query="?format=csv")
     await ask("GET", "/v1/probe-schedules", query="?site=unl.edu")
     await ask("GET", "/v1/sites/{site}/probe-ceiling", site="unl.edu")
+    await ask("GET", "/v1/siblings")
+    await ask("GET", "/v1/sites/{site}/siblings", site="unl.edu")
     await ask("GET", "/v1/tcp-profiles/{profile}", profile="campus")
     await ask("GET", "/v1/relays/{relay}", relay="lincoln")
     await ask("GET", "/v1/relays/{relay}/log", relay="lincoln", query="?limit=1")
@@ -482,6 +487,7 @@ async def _measurements(play: Played, clock: FakeClock) -> None:
 
 async def _end(play: Played) -> None:
     ask = play.ask
+    await ask("DELETE", "/v1/sites/{site}/siblings", site="cma.example")
     await ask("DELETE", "/v1/resends/{resend}", resend=1)
     await ask("DELETE", "/v1/probes/{probe}", probe=2)
     await ask("DELETE", "/v1/probe-schedules/{number}", number=1)

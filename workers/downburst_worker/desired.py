@@ -17,7 +17,7 @@ from downburst.ledger import Ledger, Transaction
 from downburst.settings.hub import Settings
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.ledger_writer import LedgerWriter
-from downburst_worker.messages import backlog_lines, lines, relay_lines, silence_lines, tcp_lines
+from downburst_worker.messages import backlog_lines, lines, relay_lines, sibling_lines, silence_lines, tcp_lines
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.reporter import Reporter
 
@@ -216,6 +216,7 @@ def _sites_and_relays(tx: Transaction) -> tuple[Line, frozenset[str]]:
     job = lines.sites_job(
         tx.sites.all(), tx.enrolment.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
     )
+    job = sibling_lines.with_siblings(job, tx.fleet.siblings.all())
     return relay_lines.with_ways(job, tx.fleet.ways.all(), relays), frozenset(relay.name for relay in relays)
 
 

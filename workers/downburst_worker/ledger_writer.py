@@ -16,6 +16,7 @@ from downburst.domain.feeds import TrafficMinute
 from downburst.domain.plans import LegCounters
 from downburst.domain.receipts import LogHead
 from downburst.domain.relays.report import Tunnel
+from downburst.domain.relays.siblings import Saved
 from downburst.domain.tcp.profiles import TcpTrial
 from downburst.foundation.errors import DownburstError, Failure, LedgerAway
 from downburst.ledger import Ledger, Transaction
@@ -38,9 +39,11 @@ class Counts:
         """Steps of trials, oldest first; beyond the limit the oldest are dropped."""
         self.tunnels: deque[tuple[str, Tunnel]] = deque(maxlen=TUNNELS_WAITING)
         """Relays with tunnels for their log, in the same manner."""
+        self.saved: dict[tuple[str, str], Saved] = {}
+        """By site and feed, the products that siblings gave."""
 
     def __bool__(self) -> bool:
-        return any((self._legs, self._minutes, self._heads, self.resends, self.trials, self.tunnels))
+        return any((self._legs, self._minutes, self._heads, self.resends, self.trials, self.tunnels, self.saved))
 
     def add(
         self, legs: Iterable[LegCounters] = (), minutes: Iterable[TrafficMinute] = (), heads: Iterable[LogHead] = ()
@@ -57,6 +60,13 @@ class Counts:
             if known is None or head.sequence > known.sequence:
                 self._heads[head.feed, head.epoch] = head
 
+    def save(self, saved: Iterable[Saved]) -> None:
+        """Adds products that siblings gave."""
+        for one in saved:
+            before = self.saved.get((one.site, one.feed), Saved(one.site, one.feed, 0, 0))
+            both = replace(before, products=before.products + one.products, bytes=before.bytes + one.bytes)
+            self.saved[one.site, one.feed] = both
+
     def keep_in(self, tx: Transaction) -> None:
         """Writes all of them."""
         tx.planning.legs.count(self._legs.values())
@@ -68,6 +78,7 @@ class Counts:
             tx.fleet.tcp_profiles.tried(trial)
         for relay, tunnel in self.tunnels:
             tx.fleet.relay_log.add(relay, [tunnel])
+        tx.fleet.siblings.count(self.saved.values())
 
 
 class LedgerWriter:
@@ -112,6 +123,11 @@ class LedgerWriter:
     async def log_tunnels(self, relay: str, tunnels: Iterable[Tunnel]) -> None:
         """Stores tunnels in the log of their relay."""
         self._waiting.tunnels.extend((relay, tunnel) for tunnel in tunnels)
+        await self._write_counts()
+
+    async def count_saved(self, saved: Iterable[Saved]) -> None:
+        """Adds to the account of the products that siblings gave."""
+        self._waiting.save(saved)
         await self._write_counts()
 
     async def take_batch(self, path: Path) -> None:
@@ -178,6 +194,7 @@ class LedgerWriter:
         counts.resends |= later.resends
         counts.trials.extend(later.trials)
         counts.tunnels.extend(later.tunnels)
+        counts.save(later.saved.values())
 
 
 def _oldest_first(directory: Path) -> list[Path]:

@@ -25,6 +25,7 @@ from downburst_worker.messages import (
     lines,
     probe_lines,
     relay_lines,
+    sibling_lines,
     silence_lines,
     tcp_lines,
 )
@@ -77,8 +78,9 @@ class NodeReports:
                 await self._finish_resend(line)
             case "session" | "upstream" | "ldm-source" | "ldm-peer":
                 self._connection_changed(line)
-            case "circuit" | "tcp-trial" | "relay" as name:
-                told = {"circuit": self._circuit_changed, "tcp-trial": self._trial_told, "relay": self._relay_told}
+            case "circuit" | "tcp-trial" | "relay" | "siblings" as name:
+                told = {"circuit": self._circuit_changed, "tcp-trial": self._trial_told}
+                told |= {"relay": self._relay_told, "siblings": self._siblings_told}
                 await told[name](line)
             case "rtstats" | "stirred" | "silent" | "probe-second" | "probe-ended" | "catch-up":
                 self._measured(line)
@@ -155,6 +157,11 @@ class NodeReports:
         if records := self._tunnels.to_record(seen.report):
             await self._writer.log_tunnels(seen.report.relay, records)
         self._reporter.say(seen)
+        await self._violations.set_aside(aside)
+
+    async def _siblings_told(self, line: Line) -> None:
+        aside: list[SetAside] = []
+        await self._writer.count_saved(sibling_lines.saved(line, aside))
         await self._violations.set_aside(aside)
 
     def _grew(self, feed: FeedTraffic) -> bool:

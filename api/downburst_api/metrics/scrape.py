@@ -18,6 +18,7 @@ from downburst.domain.feeds import FeedLog
 from downburst.domain.plans import LegCounters, Plan
 from downburst.domain.probes import Probe
 from downburst.domain.receipts import Settled
+from downburst.domain.relays.siblings import Saved
 from downburst.exposition import CONTENT_TYPE, process_text
 from downburst.foundation.errors import DownburstError
 from downburst.ledger import Transaction
@@ -39,7 +40,7 @@ from downburst_api.metrics.hub import (
 )
 from downburst_api.metrics.latency import latency_text
 from downburst_api.metrics.probes import probes_of, probes_text
-from downburst_api.metrics.sites import backlogs_text, sites_text
+from downburst_api.metrics.sites import backlogs_text, saved_text, sites_text
 from downburst_api.ordering import service as ordering
 from downburst_api.runtime import Runtime
 from downburst_contract.ordering import CircuitOffer
@@ -76,6 +77,7 @@ class _Facts:
     alarms: list[Alarm]
     offers: list[CircuitOffer]
     probes: list[Probe]
+    saved: list[Saved]
     outcomes: list[Settled]
     """Of feeds with a deadline."""
 
@@ -94,6 +96,7 @@ def _facts(tx: Transaction, *, since_minute: int, now: datetime) -> _Facts:
         alarms=tx.alerting.alarms.open(),
         offers=ordering.shown(tx, tx.planning.offers.all(), now),
         probes=probes_of(tx, now),
+        saved=tx.fleet.siblings.savings(),
         outcomes=_outcomes(tx),
     )
 
@@ -155,6 +158,7 @@ def _texts(hub: Runtime, facts: _Facts, present: _Present) -> Iterator[str]:
     yield from traffic_text(facts.feeds, present.arrivals, facts.counters, facts.plans, losses)
     yield from catch_ups_text(facts.feeds, *present.catch_ups)
     yield deadlines_text(facts.outcomes)
+    yield saved_text(facts.saved)
     yield from sites_text(facts.sites, present.sessions, present.ldm_sites)
     yield from backlogs_text(facts.sites, present.backlogs, now)
     yield from latency_text(hub.counted.histograms.follow(facts.latencies, now_minute=minute_of(now)))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
 
 from downburst.domain.backlog import Backlog
+from downburst.domain.relays.siblings import Saved
 from downburst.exposition import Sample, catalogue, text_of
 from downburst.live.state import SiteSession
 
@@ -34,6 +35,11 @@ def backlogs_text(sites: Sequence[str], backlogs: Mapping[str, Backlog], now: da
     yield text_of(catalogue.PENDING_BYTES, ((site, one.bytes) for site, one in known))
     yield text_of(catalogue.PENDING_OLDEST, ((site, one.oldest_s(now)) for site, one in known))
     yield text_of(catalogue.PENDING_LOST, ((site, one.lost_products) for site, one in known))
+
+
+def saved_text(saved: Sequence[Saved]) -> str:
+    """Bytes that siblings gave, by site and feed."""
+    return text_of(catalogue.SIBLING_SAVED, (((one.site, one.feed), one.bytes) for one in saved))
 
 
 def _transports(sessions: Sequence[SiteSession]) -> Iterator[Sample]:

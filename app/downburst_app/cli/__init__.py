@@ -89,6 +89,7 @@ COMMANDS = {
     "tracer": "sites.tracer:tracer",
     "tcp-profiles": "sites.tcp_profiles:app",
     "relays": "sites.relays:app",
+    "siblings": "sites.siblings:app",
     "probe": "probes.probe:app",
     "measurements": "sites.measurements:app",
     "deliveries": "feeds.deliveries:deliveries",

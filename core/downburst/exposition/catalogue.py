@@ -121,6 +121,13 @@ DEADLINE_PRODUCTS = _gauge(
     "feed site outcome",
     "feeds sites outcomes",
 )
+SIBLING_SAVED = _counter(
+    "downburst_sibling_saved_bytes_total",
+    "bytes",
+    "Product bytes that siblings gave to a site, and that the hub did not have to send",
+    "site feed",
+    "sites feeds",
+)
 PLAN_SWITCHES = _counter("downburst_plan_switches_total", "plans", "Plans made after the first", "feed", "feeds")
 PREDICTED_RATIO = _gauge(
     "downburst_predicted_over_measured_ratio", "", "Predicted p99 over the measured one", "feed", "feeds"
@@ -302,7 +309,7 @@ CATALOGUE: dict[str, tuple[Metric, ...]] = {
         *(NODE_UP, NODE_RESTARTS, PROBE_UP, HOST_CLOCK_ERROR, HOST_CLOCK_SYNCHRONISED),
         *(DISK_FREE, DISK_SIZE, LOG_PRODUCTS, LOG_SIZE, LOG_LIMIT, LOG_OLDEST),
         *(INGEST_PRODUCTS, INGEST_BYTES, EGRESS_BYTES, REPAIR_BYTES, LOST_PRODUCTS, PLAN_SWITCHES, PREDICTED_RATIO),
-        *(DEADLINE_PRODUCTS, CATCH_UPS, CATCH_UP_SAVED_BYTES),
+        *(DEADLINE_PRODUCTS, CATCH_UPS, CATCH_UP_SAVED_BYTES, SIBLING_SAVED),
         *(SESSIONS, SITE_UP, SITE_BUILD_INFO, TRANSPORT_INFO, CLOCK_OFFSET, CLOCK_BOUND),
         *(SITE_CLOCK_SYNCHRONISED, SITE_CLOCK_ERROR),
         *(RECEIVE_DROPPED, RECEIVE_BUFFER, RECEIVE_DEMOTIONS),

@@ -30,6 +30,7 @@ from downburst.ledger.repositories.probes.schedules import ProbeCeilings, ProbeS
 from downburst.ledger.repositories.receipts import Batches, Frontiers
 from downburst.ledger.repositories.relays.log import RelayLog
 from downburst.ledger.repositories.relays.relays import Relays
+from downburst.ledger.repositories.relays.siblings import Siblings
 from downburst.ledger.repositories.relays.ways import Ways
 from downburst.ledger.repositories.resends import Resends
 from downburst.ledger.repositories.senders import Assignments, Senders
@@ -79,7 +80,7 @@ class Planning:
 
 
 class Fleet:
-    """The nodes of a hub, their assignments, the tuning of their connections, and its relays."""
+    """The nodes of a hub, their assignments, the tuning of their connections, its relays, and siblings."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.senders = Senders(connection, clock)
@@ -88,6 +89,7 @@ class Fleet:
         self.relays = Relays(connection, clock)
         self.ways = Ways(connection, clock)
         self.relay_log = RelayLog(connection, clock)
+        self.siblings = Siblings(connection, clock)
 
 
 class Ldm:

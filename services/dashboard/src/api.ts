@@ -2507,6 +2507,14 @@ export type ResourceKind = 'link' | 'host' | 'port'
 /** What a person or program is to the hub. */
 export type Role = 'viewer' | 'site' | 'operator' | 'admin'
 
+/** Products of a feed that siblings gave to a site. */
+export interface SavedOfFeed {
+  feed: string
+  products: number
+  /** The hub did not have to send them. */
+  bytes: number
+}
+
 /** What a route asks of its caller. */
 export type Scope = 'latency' | 'read' | 'details' | 'metrics' | 'ingest' | 'own' | 'operate' | 'admin'
 
@@ -2533,6 +2541,36 @@ export interface SessionShown {
 
 /** How soon somebody has to do something; the worst first. */
 export type Severity = 'critical' | 'warning' | 'information'
+
+/** The exchange of a site with its siblings. */
+export interface SiblingExchange {
+  /** Null: the address of its session, and the port that its receiver opened. */
+  address: string | null
+  upload_bytes_per_second: number
+  upload_bytes_per_day: number
+  set_by: string
+  set_at: string | null
+}
+
+/** The exchange of a site. Its siblings learn its address, and it learns theirs. */
+export interface SiblingExchangeWanted {
+  /** HOST:PORT at which siblings reach it; null, or left out: the address of its session, and the port that its
+      receiver opened. */
+  address?: string | null
+  /** The most that it gives to all siblings together. */
+  upload_bytes_per_second?: number
+  /** The most from midnight to midnight, in UTC. */
+  upload_bytes_per_day?: number
+}
+
+/** The part of a site in the repair between sites. */
+export interface SiblingSite {
+  site: string
+  /** Null: it is switched off. */
+  exchange: SiblingExchange | null
+  saved: SavedOfFeed[]
+  saved_bytes: number
+}
 
 /** A user's name and password. */
 export interface SignIn {

@@ -19,6 +19,7 @@ from downburst.domain.feeds import Feed
 from downburst.domain.probes import ProbeSchedule
 from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling
 from downburst.domain.receipts import ProductException
+from downburst.domain.relays.siblings import SiblingExchange
 from downburst.domain.resends import Resend
 from downburst.domain.rights import Limit
 from downburst.domain.sites import Place, Site
@@ -93,6 +94,7 @@ class World:
                 tx.access.users.find(self.foreign.user),
                 tx.measured.probing.probes.newest(ProbeFilter(site=site)),
                 tx.measured.probing.ceilings.of(site),
+                tx.fleet.siblings.find(site),
                 [one for one in tx.alerting.objectives.all() if one.site == site],
                 tx.feeds.find(self.foreign.feed),
             )
@@ -304,6 +306,7 @@ def _objects(tx: Transaction, clock: FakeClock, names: Names, text: str) -> Name
     probe = tx.measured.probing.probes.add(replace(probe_request(site), by=text))
     tx.measured.probing.schedules.add(ProbeSchedule(0, replace(probe_request(site), by=text), 24, now))
     tx.measured.probing.ceilings.put(ProbeCeiling(site, CeilingSide.OPERATOR, 5, None, text))
+    tx.fleet.siblings.put(SiblingExchange(site, set_by=text))
     tx.enrolment.tokens.add(site, hashed(f"{site} token"), lifetime=timedelta(hours=1))
     tx.enrolment.tokens.consume(hashed(f"{site} token"), hashed(f"{site} credential"), peer=text)
     tx.access.users.add(User(names.user, Role.SITE, site, password_hash="x"))
@@ -386,6 +389,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/feeds/{feed}/pattern-test"): lambda _: {"json": {"pattern": SECRET, "hours": 24}},
     ("PUT", "/v1/sites/{site}/endpoint"): lambda _: {"json": {"organisation": "changed"}},
     ("PUT", "/v1/sites/{site}/probe-ceiling"): lambda _: {"json": {"rate_bps": 7}},
+    ("PUT", "/v1/sites/{site}/siblings"): lambda _: {"json": {"upload_bytes_per_second": 7_000}},
     ("POST", "/v1/sites/{site}/silences"): lambda _: {"json": {"minutes": 5}},
     ("POST", "/v1/sites/{site}/alarm-receivers"): lambda it: {
         "json": {"receiver": "new", "kind": "mail", "address": "x@x.example", "feeds": [it.feed]}

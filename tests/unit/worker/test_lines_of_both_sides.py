@@ -37,6 +37,7 @@ from downburst.domain.ordering.signs import SilencesWatched
 from downburst.domain.products import Product
 from downburst.domain.receipts import LogHead, Settled
 from downburst.domain.relays import FanOut, Relay, SiteWay
+from downburst.domain.relays.siblings import SiblingExchange
 from downburst.domain.resends import Resend
 from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
@@ -53,6 +54,7 @@ from downburst_worker.messages.catch_up_lines import catch_up_changed
 from downburst_worker.messages.circuit_lines import circuit_told, lease_line
 from downburst_worker.messages.delivery_lines import browse_job, deliveries_job
 from downburst_worker.messages.relay_lines import relay_seen, with_ways
+from downburst_worker.messages.sibling_lines import saved, with_siblings
 from downburst_worker.messages.silence_lines import feed_silent, feed_stirred, silences_job
 from downburst_worker.messages.tcp_lines import tcp_profiles_job, tcp_trial
 from downburst_worker.messages.tracer_lines import tracer_job
@@ -84,6 +86,8 @@ def jobs() -> dict[str, Line]:
     sites = with_ways(
         lines.sites_job([site], [credential], [wish], [resend]), [SiteWay("unl.edu", ("campus",), "faster")], relays
     )
+    exchange = SiblingExchange("unl.edu", "ldm.unl.edu:7380", 10_000_000, 50_000_000_000)
+    sites = with_siblings(sites, [exchange])
     legs = (
         unicast(1, "unl.edu"),
         replace(unicast(3, "isu.edu"), circuits=(("isu.edu", 2),)),
@@ -165,6 +169,7 @@ PARSERS: dict[str, Callable[[Line, list[SetAside]], object]] = {
     "batch": lambda line, _: lines.batch_ready(line),
     "tcp-trial": lambda line, _: tcp_trial(line, at=SOME_TIME),
     "relay": lambda line, aside: relay_seen(line, aside, at=SOME_TIME),
+    "siblings": saved,
 }
 
 

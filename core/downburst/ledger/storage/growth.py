@@ -131,6 +131,8 @@ GROWTH: Mapping[str, Growth] = {
         "sites, by what they report",
         (Unique(("feed", "site", "epoch"), "feed, site and life of the feed's log: the node ignores other lives"),),
     ),
+    "sibling_exchanges": Growth("sites and operators", (Unique(("site",), "site"),)),
+    "sibling_savings": Growth("sites, by what they report", (Unique(("site", "feed"), "site and feed"),)),
     "silences": Growth(
         "sites and operators",
         (limits.WINDOWS_OF_SITE, limits.SILENCES_OF_MAKER, limits.SILENCES, Kept("kept until they end")),

@@ -1,4 +1,4 @@
-"""Tables of relays: the sites behind them, the ways of sites, and the log of tunnels."""
+"""Tables of relays: the sites behind them, the ways of sites, the log of tunnels; and of siblings."""
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, ForeignKey, String, Table, Text
 
@@ -54,4 +54,26 @@ relay_log = Table(
     Column("onward", JSON, nullable=False),
     Column("ended", Boolean, nullable=False),
     sqlite_autoincrement=True,
+)
+
+
+sibling_exchanges = Table(
+    "sibling_exchanges",
+    metadata,
+    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), primary_key=True),
+    Column("address", Text),
+    Column("upload_bytes_per_second", BigInteger, nullable=False),
+    Column("upload_bytes_per_day", BigInteger, nullable=False),
+    Column("set_by", Text, nullable=False),
+    Column("set_at", Instant, nullable=False),
+)
+
+
+sibling_savings = Table(
+    "sibling_savings",
+    metadata,
+    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), primary_key=True),
+    Column("feed", ForeignKey("feeds.name", ondelete="CASCADE"), primary_key=True, index=True),
+    Column("products", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
 )

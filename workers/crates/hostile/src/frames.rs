@@ -2,8 +2,8 @@ use downburst_model::{Epoch, FeedName, LegId};
 use downburst_session::{
     Attach, CircuitHeard, CircuitProbed, CircuitState, ClockRequest, CredentialOffered, CredentialShown,
     Filed, Forged, Frontier, HeartbeatOut, Hello, HostReading, KeyTaken, Late, LegJoined, LegLeft, Marked,
-    Nak, PathProbed, Proof, RelayLegFailed, RelayLegOpen, RelayReport, ResentEnded, ResentFailed, SiteClock,
-    StreamEnded, Taken, Want, receipts_frame,
+    Nak, PathProbed, Proof, ReferralEnded, RelayLegFailed, RelayLegOpen, RelayReport, ResentEnded,
+    ResentFailed, SiblingPort, SiteClock, StreamEnded, Taken, Want, receipts_frame,
 };
 
 use crate::absurd::Absurd;
@@ -87,6 +87,8 @@ kinds! {
     67 => PathProbed,
     68 => SiteClock,
     70 => HostReading,
+    71 => SiblingPort,
+    76 => ReferralEnded,
 }
 
 impl<'a> Liar<'a> {
@@ -176,8 +178,10 @@ const FRONTIER: u8 = 19;
 const FILED: u8 = 53;
 
 /// All message kinds of a site except those that begin a connection.
-const SAID_AT_ANY_TIME: &[u8] =
-    &[10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53, 56, 57, 61, 62, 64, 67, 68];
+const SAID_AT_ANY_TIME: &[u8] = &[
+    10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53, 56, 57, 61, 62, 64, 67, 68,
+    71, 76,
+];
 
 const HEADER_BYTES: usize = 5;
 const LONGEST_BYTES: usize = 1 << 20;
@@ -221,6 +225,10 @@ mod tests {
         "RelayLeg",
         "RelayLegEnd",
         "Ways",
+        "SiblingTerms",
+        "SiblingGrant",
+        "SiblingWithdrawn",
+        "Referral",
         "slice",
         "repair",
         "train",

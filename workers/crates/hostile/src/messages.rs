@@ -2,11 +2,11 @@
 use downburst_probe::{Control, Delays, Excess, Figures, FlowFigures, Sent, SentByTcp};
 use downburst_session::{
     ActionFailed, Attach, CircuitFault, CircuitHeard, CircuitProbed, CircuitRate, CircuitReach, CircuitState,
-    ClockOffset, ClockRequest, CredentialOffered, CredentialShown, FeedPosition, Filed, Forged, Frontier,
-    HeartbeatOut, Hello, HostReading, KeyTaken, Late, LegJoined, LegLeft, LinkedSpace, Marked, Nak,
-    PathProbed, ProbeSaid, Proof, Receipt, Receipts, ReceiveBuffer, Reception, RelayLegFailed, RelayLegOpen,
-    RelayReport, RelayedLeg, ResentEnded, ResentFailed, Segment, SiteClock, StreamEnded, Taken, TunnelFacts,
-    VERSIONS, Want,
+    ClockOffset, ClockRequest, CredentialOffered, CredentialShown, FeedPosition, Filed, Fingerprint, Forged,
+    Frontier, HeartbeatOut, Hello, HostReading, KeyTaken, Late, LegJoined, LegLeft, LinkedSpace, Marked, Nak,
+    PathProbed, ProbeSaid, Proof, Receipt, Receipts, ReceiveBuffer, Reception, ReferralEnded, RelayLegFailed,
+    RelayLegOpen, RelayReport, RelayedLeg, ResentEnded, ResentFailed, Segment, SiblingFault, SiblingPort,
+    SiteClock, StreamEnded, Taken, TunnelFacts, VERSIONS, Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
 
@@ -76,6 +76,21 @@ absurd! {
         site_side, hub_side, target, seconds, bytes_from_hub, bytes_from_site, rate_from_hub_bps, near, onward, ended,
     }
     Segment { round_trip_us, loss_ppm, congestion, rate_bps }
+    SiblingPort { port, fingerprint }
+    ReferralEnded { number, missing, fault }
+}
+
+impl Absurd for Fingerprint {
+    fn absurd(liar: &mut Liar<'_>) -> Self {
+        Self([liar.dice.throw() as u8; 32])
+    }
+}
+
+impl Absurd for SiblingFault {
+    fn absurd(liar: &mut Liar<'_>) -> Self {
+        let all = [Self::Unreachable, Self::Refused, Self::Lacking, Self::Slow, Self::Rubbish];
+        liar.dice.pick(&all).copied().unwrap_or(Self::Rubbish)
+    }
 }
 
 impl Absurd for Control {

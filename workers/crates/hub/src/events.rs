@@ -13,6 +13,7 @@ use crate::figures::{FeedTraffic, LegTraffic, SessionTraffic, SilenceSign};
 use crate::path_probes::{ProbeEndedLine, ProbeSecondLine};
 use crate::relays::RelayLine;
 use crate::session::{LegReport, Report};
+use crate::siblings::SavedLine;
 use crate::tcp_profiles::TrialLine;
 
 /// A report to the agent that answers no job.
@@ -226,6 +227,11 @@ pub enum Event {
     ProbeEnded(Box<ProbeEndedLine>),
     /// A relay's tunnels and legs.
     Relay(RelayLine),
+    /// Products that siblings gave to sites since the last such event: the hub did not have to send them.
+    Siblings {
+        /// By site and feed.
+        saved: Vec<SavedLine>,
+    },
     /// A step of a TCP profile's trial.
     TcpTrial(TrialLine),
     /// The traffic of the last second.

@@ -38,6 +38,7 @@ mod registry;
 mod relays;
 mod resends_left;
 mod session;
+mod siblings;
 mod site_config;
 mod sites;
 mod sketch;
@@ -94,13 +95,14 @@ pub use resends_left::ResendsLeft;
 pub use session::{
     CredentialAnswer, FeedStanding, FeedWatch, HubFacts, IdentityOutput, KernelOutput, LegReport,
     NotedReceipt, ProductView, ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput,
-    SessionOutput, SessionSettings, SessionStatus, SessionView, StatusChange, StreamStatus, TOO_SLOW_REST,
-    WaitingBytes, WatchedFeeds, Way, live_waits,
+    SessionOutput, SessionSettings, SessionStatus, SessionView, SiblingOutput, StatusChange, StreamStatus,
+    TOO_SLOW_REST, WaitingBytes, WatchedFeeds, Way, live_waits,
 };
+pub use siblings::{Giver, SavedLine, SiblingAddress, Siblings, Withdrawal, may_give};
 pub use site_config::{handling, nodes, subscriptions, ways};
 pub use sites::{
     CredentialLine, KeptLdmLine, LimitLine, NodeLine, PositionLine, ResendKind, ResendLine, RightsLine,
-    SiteLine, SubscriptionLine,
+    SiblingsLine, SiteLine, SubscriptionLine,
 };
 pub use stream_policy::{Decision, Measured, Setting, StreamPolicy};
 pub use tcp_profiles::{

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use downburst_model::FeedName;
-use downburst_session::{FeedHandling, NodeFeeds, Nodes, Subscription};
+use downburst_session::{FeedHandling, NodeFeeds, Nodes, SiblingTerms, Subscription};
 
 use crate::sites::{SiteLine, SubscriptionLine};
 
@@ -16,6 +16,15 @@ pub fn nodes(line: &SiteLine) -> Nodes {
 /// The chains of relays by which a site is to come.
 pub fn ways(line: &SiteLine) -> Vec<String> {
     line.via.clone()
+}
+
+/// The terms of a site's exchange with siblings.
+pub(crate) fn sibling_terms(line: &SiteLine) -> SiblingTerms {
+    line.rights.siblings.as_ref().map_or_else(SiblingTerms::default, |siblings| SiblingTerms {
+        on: true,
+        upload_bytes_per_second: siblings.upload_bytes_per_second,
+        upload_bytes_per_day: siblings.upload_bytes_per_day,
+    })
 }
 
 /// A site's subscriptions.

@@ -74,6 +74,21 @@ pub struct RightsLine {
     /// The parts of these feeds; all of a feed that is not named here.
     #[serde(default)]
     pub limits: Vec<LimitLine>,
+    /// The exchange of products with siblings; absent: none.
+    #[serde(default)]
+    pub siblings: Option<SiblingsLine>,
+}
+
+/// A site's exchange of products with its siblings.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SiblingsLine {
+    /// Its address for siblings, `HOST:PORT`; absent: that of its session, with the port that it reports.
+    #[serde(default)]
+    pub address: Option<String>,
+    /// The most bytes per second that it gives to all siblings together.
+    pub upload_bytes_per_second: u64,
+    /// The most bytes that it gives in a day (UTC).
+    pub upload_bytes_per_day: u64,
 }
 
 impl RightsLine {
@@ -92,7 +107,7 @@ impl RightsLine {
 
 impl Default for RightsLine {
     fn default() -> Self {
-        Self { allow: all_feeds(), limits: Vec::new() }
+        Self { allow: all_feeds(), limits: Vec::new(), siblings: None }
     }
 }
 

@@ -12,7 +12,9 @@ use downburst_node::circuits::CircuitTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::relay::{Enrolment, Relay};
 use downburst_node::scrub::Scrub;
-use downburst_node::site::{Ending, FileMode, HostUse, HubChoice, Reading, Receive, Via, control};
+use downburst_node::site::{
+    Ending, FileMode, HostUse, HubChoice, Reading, Receive, SiblingsUse, Via, control,
+};
 use downburst_node::tracer::{self, TracerArguments};
 use downburst_pqact::SiteArguments;
 use downburst_pqact::tools::{ActionsTool, ScourArguments};
@@ -113,12 +115,26 @@ struct ReceiveArguments {
     /// never with more octets than came. Off without this option.
     #[arg(long, value_name = "ADDRESS:PORT")]
     stamp_listen: Option<SocketAddr>,
+    #[command(flatten)]
+    siblings: SiblingArguments,
     /// Shifts this site's wall clock by this number of microseconds, to test the clock comparison.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     shift_clock_us: i64,
     /// Speaks only these versions of the session, best first, as a node of another release does.
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = downburst_session::VERSIONS, hide = true)]
     session_versions: Vec<u16>,
+}
+
+// The exchange with siblings.
+#[derive(clap::Args)]
+struct SiblingArguments {
+    /// Give products to sibling sites of the hub at this address, and take from them what this site lacks, once the
+    /// exchange is switched on at the hub for both sites (`downburst siblings on`). Off without this option.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    siblings_listen: Option<SocketAddr>,
+    /// Spoils a byte of each product that siblings fetch, to test that they notice.
+    #[arg(long, hide = true, requires = "siblings_listen")]
+    siblings_spoil: bool,
 }
 
 // Groups of arguments have plain comments: a doc comment would become that of the command.
@@ -425,6 +441,12 @@ impl EnrolmentArguments {
     }
 }
 
+impl SiblingArguments {
+    fn wanted(&self) -> Option<SiblingsUse> {
+        self.siblings_listen.map(|listen| SiblingsUse { listen, spoils: self.siblings_spoil })
+    }
+}
+
 impl ReceiveArguments {
     fn with(self, hubs: Vec<HubChoice>) -> Result<Receive, String> {
         let (actions, scour) = self.actions.wanted();
@@ -450,6 +472,7 @@ impl ReceiveArguments {
                 probes_most_bps: self.probes_max_mbps.map(bits_per_second),
                 counters: !self.no_counters,
                 stamp_listen: self.stamp_listen,
+                siblings: self.siblings.wanted(),
             },
             wall_shift_us: self.shift_clock_us,
             session_versions: self.session_versions,

@@ -49,6 +49,16 @@ macro_rules! sent_by_hub {
     };
 }
 
+/// The kinds about siblings that only a hub sends, likewise.
+macro_rules! of_siblings {
+    () => {
+        Message::SiblingTerms(_)
+            | Message::SiblingGrant(_)
+            | Message::SiblingWithdrawn(_)
+            | Message::Referral(_)
+    };
+}
+
 /// The kinds that no hub sends, likewise.
 macro_rules! sent_by_site {
     () => {
@@ -80,6 +90,8 @@ macro_rules! sent_by_site {
             | Message::RelayReport(_)
             | Message::SiteClock(_)
             | Message::HostReading(_)
+            | Message::SiblingPort(_)
+            | Message::ReferralEnded(_)
     };
 }
 
@@ -89,6 +101,7 @@ mod from_hub;
 mod probes;
 mod readings;
 mod relays;
+mod siblings;
 
 /// Checks a message of an admitted site; the error is a sentence that names the value.
 ///
@@ -116,6 +129,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         Message::RelayReport(report) => relays::check_report(report),
         Message::SiteClock(clock) => clocks::check_site_clock(clock),
         Message::HostReading(reading) => readings::check_host_reading(reading),
+        Message::ReferralEnded(ended) => ranges("missing", "a referral", &ended.missing),
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
         Message::RelayLegOpen(open) => check_relay_leg(open),
         Message::CircuitProbed(probed) => circuits::check_probed(probed),
@@ -131,8 +145,9 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         | Message::CircuitHeard(_)
         | Message::CredentialOffered(_)
         | Message::CredentialShown(_)
+        | Message::SiblingPort(_)
         | Message::RelayLegFailed(_) => Ok(()),
-        sent_by_hub!() => Ok(()),
+        of_siblings!() | sent_by_hub!() => Ok(()),
     }
 }
 

@@ -9,9 +9,10 @@ use crate::{
     CircuitState, ClockReply, ClockRequest, Covered, CredentialKept, CredentialOffered, CredentialShown,
     CredentialWanted, Datagrams, Expired, FeedStart, Filed, Forged, Frontier, Handling, HeartbeatOut, Hello,
     HostReading, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, NextKey, Nodes,
-    OpenStream, PacketsGone, PathProbe, PathProbed, ProductBegin, Receipts, Refused, RelayLeg, RelayLegEnd,
-    RelayLegFailed, RelayLegOpen, RelayReport, ResentBegin, ResentEnded, ResentFailed, SiteClock,
-    StreamEnded, Subscriptions, Taken, Train, Want, Ways, Welcome, packed, train,
+    OpenStream, PacketsGone, PathProbe, PathProbed, ProductBegin, Receipts, Referral, ReferralEnded, Refused,
+    RelayLeg, RelayLegEnd, RelayLegFailed, RelayLegOpen, RelayReport, ResentBegin, ResentEnded, ResentFailed,
+    SiblingGrant, SiblingPort, SiblingTerms, SiblingWithdrawn, SiteClock, StreamEnded, Subscriptions, Taken,
+    Train, Want, Ways, Welcome, packed, train,
 };
 
 /// The content of a frame.
@@ -125,6 +126,12 @@ messages! {
     67 => PathProbed,
     68 => SiteClock,
     70 => HostReading,
+    71 => SiblingPort,
+    72 => SiblingTerms,
+    73 => SiblingGrant,
+    74 => SiblingWithdrawn,
+    75 => Referral,
+    76 => ReferralEnded,
 }
 
 /// The reason for which a stream of frames can't be read any further. The peer is at fault.

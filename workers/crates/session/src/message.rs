@@ -14,6 +14,7 @@ mod nodes;
 mod probes;
 mod receipts;
 mod relays;
+mod siblings;
 mod ways;
 
 pub use circuits::*;
@@ -24,6 +25,7 @@ pub use nodes::*;
 pub use probes::*;
 pub use receipts::*;
 pub use relays::*;
+pub use siblings::*;
 pub use ways::*;
 
 /// Site to hub, first frame of a connection.

@@ -23,6 +23,9 @@ pub(super) fn inputs(known: Option<&SiteLine>, line: &SiteLine) -> Vec<SessionIn
     if known.is_none_or(|known| known.via != line.via) {
         inputs.push(SessionInput::Ways);
     }
+    if known.map(|known| &known.rights.siblings) != Some(&line.rights.siblings) {
+        inputs.push(SessionInput::Siblings);
+    }
     inputs
 }
 
@@ -46,6 +49,7 @@ mod tests {
             SessionInput::Subscriptions => 's',
             SessionInput::Resends => 'r',
             SessionInput::Ways => 'w',
+            SessionInput::Siblings => 'i',
             _ => '?',
         };
         inputs(known.map(line).as_ref(), &line(changes)).iter().map(letter).collect()
@@ -54,12 +58,14 @@ mod tests {
     #[test]
     fn a_session_learns_exactly_the_parts_that_changed() {
         let same = || Some(serde_json::json!({}));
-        assert_eq!(told(None, serde_json::json!({})), "dpsrw", "of a site that was not known");
+        assert_eq!(told(None, serde_json::json!({})), "dpsrwi", "of a site that was not known");
         assert_eq!(told(same(), serde_json::json!({})), "");
         assert_eq!(told(same(), serde_json::json!({"data_connections": 3})), "d");
         assert_eq!(told(same(), serde_json::json!({"access_rate_bps": 9})), "p");
         assert_eq!(told(same(), serde_json::json!({"ceiling_bps_by_hour": [5]})), "p");
         assert_eq!(told(same(), serde_json::json!({"via": ["relay:1"]})), "w");
+        let siblings = serde_json::json!({"upload_bytes_per_second": 1, "upload_bytes_per_day": 2});
+        assert_eq!(told(same(), serde_json::json!({"siblings": siblings})), "i");
         let wish = serde_json::json!([{"feed": "NGRID", "pattern": ".*", "not_pattern": null}]);
         assert_eq!(told(same(), serde_json::json!({"subscriptions": wish})), "s");
     }

@@ -4,7 +4,7 @@ use downburst_model::{Now, SiteName, WallMicros};
 use downburst_session::{HubInput, Proof, RefusalCode, Refused};
 
 use crate::pace::pace_bps;
-use crate::site_config::{handling, nodes, subscriptions, ways};
+use crate::site_config::{handling, nodes, sibling_terms, subscriptions, ways};
 use crate::sites::SiteLine;
 use crate::text::is_sha256;
 
@@ -111,6 +111,9 @@ impl Session {
         self.tell(now, HubInput::Pace(pace_bps(&line, now.wall)));
         self.tell(now, HubInput::Handling(handling(&part)));
         self.tell(now, HubInput::Ways(ways(&line)));
+        if !self.identity.stand_by {
+            self.tell(now, HubInput::SiblingTerms(sibling_terms(&line)));
+        }
         self.tell(now, HubInput::Admit { site: site.clone(), subscriptions: items });
         self.tell(now, HubInput::Nodes(nodes(&line)));
         self.identity.site = Some(site);

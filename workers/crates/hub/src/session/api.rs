@@ -8,8 +8,9 @@ use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
     CircuitFault, CircuitProbed, ClockOffset, Duplicates, Entry, Filter, Forged, Frontier, Hello, HubInput,
-    KeyTaken, LegJoin, PathProbed, Purpose, Receipt, Reception, Refused, RelayLegFailed, RelayLegOpen,
-    ResendEnd, StreamId, StreamPath, StreamPlan, Stretch,
+    KeyTaken, LegJoin, PathProbed, Purpose, Receipt, Reception, ReferRequest, ReferralReport, Refused,
+    RelayLegFailed, RelayLegOpen, ResendEnd, SiblingNews, SiblingPort, StreamId, StreamPath, StreamPlan,
+    Stretch,
 };
 use downburst_vcmtp::Request;
 
@@ -78,6 +79,8 @@ pub enum SessionInput {
     Subscriptions,
     /// The relays by which the site is to come changed.
     Ways,
+    /// The site's exchange with siblings changed.
+    Siblings,
     /// The site's resends changed.
     Resends,
     /// The rate limit of the site or the hour changed.
@@ -223,6 +226,8 @@ pub enum SessionOutput {
         /// Stop after about this many product bytes.
         limit_bytes: usize,
     },
+    /// The exchange with siblings.
+    Sibling(SiblingOutput),
     /// Find the positions of resends in their logs; answer with [`HubInput::Resends`].
     FindResends(Vec<ResendLine>),
     /// Check the positions in a hello against the logs; answer with [`SessionInput::Believed`].
@@ -277,6 +282,26 @@ pub enum SessionOutput {
     PathProbed(Box<PathProbed>),
     /// News for the rest of the hub.
     Report(Report),
+}
+
+/// A request of a session about its site's siblings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SiblingOutput {
+    /// Look for a sibling that holds products, and grant them; answer with [`HubInput::Referred`].
+    Refer(ReferRequest),
+    /// Siblings reach the site at this port; answer with [`HubInput::Refers`].
+    Port(SiblingPort),
+    /// A referral is over.
+    Ended(ReferralReport),
+}
+
+impl SiblingOutput {
+    pub(super) fn of(news: SiblingNews) -> Self {
+        match news {
+            SiblingNews::Port(port) => Self::Port(port),
+            SiblingNews::Ended(report) => Self::Ended(report),
+        }
+    }
 }
 
 /// A request of a session about identities and credentials.

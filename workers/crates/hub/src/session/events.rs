@@ -1,13 +1,13 @@
 //! Events of the protocol.
 use downburst_model::Now;
 use downburst_session::{
-    CircuitFault, CircuitHeard, CircuitState, Hello, HubEvent, RelayLegFailed, RelayReport, StreamId,
-    TrainSent,
+    CircuitFault, CircuitHeard, CircuitState, Hello, HubEvent, RelayLegFailed, RelayReport, ResendEnd,
+    StreamId, TrainSent,
 };
 
 use crate::text::shown;
 
-use super::api::{HubFacts, SessionOutput};
+use super::api::{HubFacts, SessionOutput, SiblingOutput};
 use super::{Report, Session, StatusChange};
 
 impl Session {
@@ -22,7 +22,7 @@ impl Session {
                 self.report(Report::Sent { feed: key.feed, leg, products: 1, bytes: size });
             }
             HubEvent::TrainSent(train) => self.train_sent(now, train),
-            HubEvent::Resent(end) if self.identity.site.is_some() => self.report(Report::Resent(end)),
+            HubEvent::Resent(end) => self.resent(end),
             HubEvent::ResentRejected(key) => self.report(Report::Recheck(vec![key])),
             HubEvent::Late(late) => {
                 if self.takes(&late.feed, hub) {
@@ -55,11 +55,17 @@ impl Session {
             HubEvent::CircuitHeard(heard) => self.circuit_heard(heard),
             HubEvent::CircuitProbed(probed) => self.ask(SessionOutput::CircuitProbed(probed)),
             HubEvent::PathProbed(probed) => self.ask(SessionOutput::PathProbed(probed)),
+            HubEvent::Sibling(news) => self.ask(SessionOutput::Sibling(SiblingOutput::of(news))),
             HubEvent::StreamOpened(_) => self.change(StatusChange::Streams(1)),
             HubEvent::StreamClosed { stream, reason } => self.stream_ended(stream, reason),
             HubEvent::Violation(sentence) => self.violated(&sentence),
             HubEvent::Dead => self.reason = Some("the site sent nothing in time".to_owned()),
-            HubEvent::Resent(_) => {}
+        }
+    }
+
+    fn resent(&mut self, end: ResendEnd) {
+        if self.identity.site.is_some() {
+            self.report(Report::Resent(end));
         }
     }
 

@@ -16,6 +16,7 @@ mod legs;
 mod reads;
 mod receipts;
 mod resends;
+mod siblings;
 mod status;
 mod streams;
 mod view;
@@ -41,7 +42,8 @@ use streams::Streams;
 
 pub use api::{
     CredentialAnswer, FeedStanding, HubFacts, IdentityOutput, KernelOutput, LegReport, NotedReceipt,
-    ReadFault, ReadRequest, Report, ResendRead, SessionInput, SessionOutput, SessionSettings, Way,
+    ReadFault, ReadRequest, Report, ResendRead, SessionInput, SessionOutput, SessionSettings, SiblingOutput,
+    Way,
 };
 pub use late::live_waits;
 pub use legs::TOO_SLOW_REST;
@@ -116,6 +118,7 @@ impl Session {
             SessionInput::ResendRead(read) => self.resend_is_read(now, read),
             SessionInput::Subscriptions => self.subscriptions_changed(now, hub),
             SessionInput::Ways => self.ways_changed(now, hub),
+            SessionInput::Siblings => self.siblings_changed(now, hub),
             SessionInput::Resends => self.find_resends(hub),
             SessionInput::Pace => self.pace(now, hub),
             SessionInput::JoinLeg(join) => self.join_leg(now, join, hub),
@@ -249,6 +252,7 @@ impl Session {
                 let after = hub.find_time(&feed, time);
                 self.tell(now, HubInput::FoundTime { feed, after });
             }
+            HubOutput::Refer(request) => self.ask(SessionOutput::Sibling(SiblingOutput::Refer(request))),
             HubOutput::DrawTicket(stream) => self.ask(SessionOutput::DrawTicket(stream)),
             HubOutput::CloseStream(stream) => self.ask(SessionOutput::CloseStream(stream)),
             HubOutput::Event(event) => self.take_event(now, event, hub),

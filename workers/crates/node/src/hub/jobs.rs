@@ -312,6 +312,7 @@ fn take_sites(hub: &Arc<Hub>, mut sites: Vec<SiteLine>) {
     }
     hub.figures.backlogs.stood(&hub.feeds, &sites);
     hub.roster.replace(sites);
+    hub.look_at_siblings();
     hub.look_at_rights();
     hub.ldm.look_at_rights(&**hub);
 }
@@ -418,6 +419,7 @@ async fn tick(hub: Arc<Hub>) {
             _ = second.tick() => {
                 hub.roster.expire(hub.clock.wall());
                 hub.roster.turn_hour(hub.clock.wall());
+                hub.tell_saved();
                 hub.roster.tend_credentials(hub.clock.now());
                 let telling = Arc::clone(&hub);
                 tokio::spawn(async move { telling.tell_traffic().await });

@@ -15,6 +15,7 @@ mod queries;
 mod receipts;
 mod roster;
 mod session;
+mod siblings;
 mod tracer;
 mod upstreams;
 
@@ -173,6 +174,7 @@ impl Hub {
         self.figures.tracer.stop();
         self.feeds.close();
         self.proof.close().await;
+        self.tell_saved();
         // The agent has to remember every sequence that was assigned.
         self.tell_traffic().await;
     }

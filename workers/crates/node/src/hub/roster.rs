@@ -143,6 +143,18 @@ impl Roster {
         })
     }
 
+    /// True if a site may give products of a feed to its sibling.
+    pub(super) fn may_give(&self, giver: &SiteName, taker: &SiteName, feed: &FeedName) -> bool {
+        let sites = self.sites();
+        let lines = sites.find(giver).zip(sites.find(taker));
+        lines.is_some_and(|(giver, taker)| downburst_hub::may_give(giver, taker, feed))
+    }
+
+    /// True if the site exchanges products with siblings.
+    pub(super) fn exchanges(&self, site: &SiteName) -> bool {
+        self.sites().find(site).is_some_and(|line| line.active && line.rights.siblings.is_some())
+    }
+
     /// Every site, in the order of the names.
     pub(super) fn all(&self) -> Vec<SiteLine> {
         self.sites().all().cloned().collect()

@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use downburst_hub::{Outgoing, ResendsLeft, Session, SessionInput, SessionSettings, Taken, TcpProfiles};
+use downburst_hub::{
+    Outgoing, ResendsLeft, Session, SessionInput, SessionSettings, Siblings, Taken, TcpProfiles,
+};
 use downburst_model::Micros;
 use downburst_session::{HubInput, RefusalCode, Refused, StreamId};
 use downburst_tracer::Role;
@@ -41,6 +43,7 @@ pub(super) struct Sessions {
     pub(super) resends_left: Mutex<ResendsLeft>,
     pub(super) tcp_profiles: Mutex<TcpProfiles>,
     pub(super) probes: Probes,
+    pub(super) siblings: Mutex<Siblings>,
 }
 
 impl Sessions {
@@ -51,6 +54,7 @@ impl Sessions {
             resends_left: Mutex::default(),
             tcp_profiles: Mutex::default(),
             probes: Probes::default(),
+            siblings: Mutex::default(),
         }
     }
 }
@@ -85,9 +89,9 @@ pub(super) async fn serve(
 }
 
 /// The task of a session.
-struct Task {
-    hub: Arc<Hub>,
-    session: Session,
+pub(super) struct Task {
+    pub(super) hub: Arc<Hub>,
+    pub(super) session: Session,
     peer: SocketAddr,
     /// Present until the site is admitted.
     pending: Option<PendingConnection>,
@@ -96,7 +100,7 @@ struct Task {
     /// The agent's answer about a token or a replacement credential.
     answer: Option<oneshot::Receiver<EnrolAnswer>>,
     /// Present once the site is admitted.
-    member: Option<Member>,
+    pub(super) member: Option<Member>,
     stopping: watch::Receiver<bool>,
     watched: Watched,
     /// The time of the next look for the TCP profile; `None`: no connection has one.
@@ -153,7 +157,7 @@ impl Task {
         }
     }
 
-    fn tell(&mut self, input: SessionInput) {
+    pub(super) fn tell(&mut self, input: SessionInput) {
         self.session.handle(self.hub.clock.now(), input, &*self.hub);
     }
 

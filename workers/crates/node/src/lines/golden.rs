@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::*;
 use downburst_hub::{
     CatchUpReport, FailedAction, FeedBacklog, FeedTraffic, HostReadingLine, Knobs, LegTraffic, LegTrial,
-    LinkedFiles, PathFacts, ProfileState, ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed,
-    SessionProfile, SessionTraffic, SiteBacklog, SiteClockLine, SiteLoss, Traffic, Transfer, TrialLine,
-    TrialStep, TunnelLine,
+    LinkedFiles, PathFacts, ProfileState, ReceptionLine, RelayLine, RelayedLegLine, SavedLine, SegmentLine,
+    SessionFeed, SessionProfile, SessionTraffic, SiteBacklog, SiteClockLine, SiteLoss, Traffic, Transfer,
+    TrialLine, TrialStep, TunnelLine,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -98,6 +98,7 @@ fn kind_of(event: &Event) -> &'static str {
         Event::ProbeSecond(_) => "probe-second",
         Event::ProbeEnded(_) => "probe-ended",
         Event::Relay(_) => "relay",
+        Event::Siblings { .. } => "siblings",
         Event::TcpTrial(_) => "tcp-trial",
         Event::Traffic(_) => "traffic",
         Event::Backlog { .. } => "backlog",
@@ -124,6 +125,7 @@ fn samples() -> Vec<Event> {
         probe_second(),
         probe_ended(),
         Event::Relay(relay()),
+        Event::Siblings { saved: vec![SavedLine { site: site(), feed: feed(), products: 4, bytes: 5 }] },
         Event::TcpTrial(TrialLine {
             name: text("overseas"),
             step: TrialStep::TakenBack,

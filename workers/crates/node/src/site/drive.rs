@@ -110,7 +110,8 @@ impl Site {
                 clock,
             ),
             probes: Probes::new(parts.ways.probes_most_bps, parts.ways.carries, clock),
-            network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256()),
+            network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256())
+                .exchanging(parts.ways.siblings),
             legs: Legs::new(parts.ways.reading, parts.ways.readings),
             relayed: parts.ways.relayed,
             machine: Connection::new(settings, identity.credentials.clone(), recovered, parts.owed, role),
@@ -224,12 +225,19 @@ impl Site {
     /// Legs are limited to one connection, and so are probes.
     fn clear_legs(&mut self) {
         self.probes.end();
+        self.network.siblings.clear();
         self.legs.clear();
         self.relayed.iter().for_each(SharedLegs::clear);
     }
 
     fn tell(&mut self, input: Input) {
         self.machine.handle(self.clock.now(), input);
+    }
+
+    fn exchange(&mut self, event: SiteEvent) {
+        if let Some(input) = self.network.siblings.take(event) {
+            self.tell(Input::Sibling(input));
+        }
     }
 
     fn hung_up(&mut self) {
@@ -304,6 +312,10 @@ impl Site {
                 self.circuits.order(EndsOrder::KeepOnly(leases.into_iter().collect()));
             }
             SiteEvent::CircuitProbe(probe) => self.circuits.probe(probe),
+            event @ (SiteEvent::SiblingTerms(_)
+            | SiteEvent::SiblingGrant(_)
+            | SiteEvent::SiblingWithdrawn(_)
+            | SiteEvent::Fetch(_)) => self.exchange(event),
             SiteEvent::PathProbe(probe) => self.probes.order(probe, &self.network.probe_ends()),
             event => {
                 match &event {

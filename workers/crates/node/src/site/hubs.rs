@@ -21,6 +21,7 @@ use super::drive::Site;
 use super::files::{self, DoneTo, FileMode, LinkedFiles, Placing, Waker};
 use super::legs::SharedReadings;
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor, Turn, Ways};
+use super::siblings::SharedSiblings;
 use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
 use super::{Ending, HubChoice, Receive, control, prepare_place};
@@ -46,6 +47,7 @@ struct Connections {
     logs: Arc<Logs>,
     completeness: SharedCompleteness,
     waker: Option<Waker>,
+    siblings: Option<SharedSiblings>,
     hubs: Vec<KnownHub>,
     running: BTreeMap<ConnectionId, Running>,
     heard: mpsc::UnboundedReceiver<HubsInput>,
@@ -181,9 +183,25 @@ impl Connections {
         let hubs = places.into_iter().zip(&receive.hubs).map(known).collect();
         let (to_machine, heard) = mpsc::unbounded_channel();
         let (completeness, running) = (SharedCompleteness::default(), BTreeMap::new());
-        let receive = receive.clone();
+        let siblings = receive
+            .host
+            .siblings
+            .map(|settings| SharedSiblings::open(settings, &receive.directory, Arc::clone(&logs), clock));
+        let (siblings, receive) = (siblings.transpose()?, receive.clone());
         let readings = SharedReadings::default();
-        Ok(Self { clock, receive, logs, completeness, waker, hubs, running, heard, to_machine, readings })
+        Ok(Self {
+            clock,
+            receive,
+            logs,
+            completeness,
+            waker,
+            siblings,
+            hubs,
+            running,
+            heard,
+            to_machine,
+            readings,
+        })
     }
 
     /// Records the counters of this host under the name by which the first hub knows the site, once it is enrolled.
@@ -242,6 +260,7 @@ impl Connections {
                 ends: Some(hub.ends.clone()),
                 probes_most_bps: self.receive.host.probes_most_bps,
                 relayed: None,
+                siblings: self.siblings.clone(),
                 ..Ways::default()
             },
             destination: Arc::clone(&self.logs) as Arc<dyn Destination>,

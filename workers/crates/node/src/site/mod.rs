@@ -1,4 +1,5 @@
-//! A receiving site: one process, no Python, no incoming port but the group's.
+//! A receiving site: one process, no Python, no incoming port but the group's and one that its administrator opens
+//! for siblings.
 //!
 //! The `site` crate's machines make the decisions. A task per connection drives one of them with sockets and
 //! files ([`drive`]), another task the machine above them ([`hubs`]). A thread per multicast leg reads its group; a
@@ -19,6 +20,7 @@ mod parts;
 mod power;
 mod probes;
 mod relayed;
+mod siblings;
 mod spool;
 mod state;
 mod store;
@@ -42,6 +44,7 @@ pub use downburst_site::Ending;
 pub use files::FileMode;
 pub use legs::Reading;
 pub use network::{Via, connect};
+pub use siblings::SiblingsUse;
 
 /// The settings of a receiving site.
 #[derive(Clone, Debug)]
@@ -90,6 +93,8 @@ pub struct HostUse {
     pub counters: bool,
     /// The address at which STAMP requests are answered; `None`: nowhere.
     pub stamp_listen: Option<SocketAddr>,
+    /// The port for siblings; `None`: this site neither gives products to siblings nor takes any.
+    pub siblings: Option<SiblingsUse>,
 }
 
 /// A configured hub of a site.

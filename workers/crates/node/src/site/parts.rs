@@ -13,6 +13,7 @@ use super::files::Waker;
 use super::legs::{Reading, SharedReadings};
 use super::network::Via;
 use super::relayed::SharedLegs;
+use super::siblings::SharedSiblings;
 use super::state::{HubPlace, Identity};
 use crate::circuits::Keeper as EndKeeper;
 use crate::clock::Clock;
@@ -62,6 +63,8 @@ pub(crate) struct Ways {
     pub(crate) carries: Option<MaySayHello>,
     /// The legs that leave here; `None`: this is no relay.
     pub(crate) relayed: Option<SharedLegs>,
+    /// The exchange with siblings; `None`: no port is open for them.
+    pub(crate) siblings: Option<SharedSiblings>,
     /// The reports of a relay, for its hub.
     pub(crate) reports: Option<mpsc::UnboundedReceiver<RelayReport>>,
 }

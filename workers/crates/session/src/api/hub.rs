@@ -12,10 +12,11 @@ use downburst_vcmtp::Request;
 use crate::{
     CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitSet, CircuitState, Classes,
     ClockOffset, CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
-    FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello, HostReading, KeyTaken, Late, LegJoin,
-    LegLeft, NextKey, Nodes, PathProbe, PathProbed, Proof, Receipt, Reception, Refused, RelayLeg,
-    RelayLegFailed, RelayLegOpen, RelayReport, ResendEnd, ResendOrder, SiteClock, StreamId, StreamPath,
-    Stretch, Subscription, Ticket,
+    FeedHandling, Filter, Fingerprint, Forged, Frontier, HeartbeatOut, Hello, HostReading, KeyTaken, Late,
+    LegJoin, LegLeft, NextKey, Nodes, PathProbe, PathProbed, Proof, Receipt, Reception, Refused, RelayLeg,
+    RelayLegFailed, RelayLegOpen, RelayReport, ResendEnd, ResendOrder, SiblingFault, SiblingGrant,
+    SiblingPort, SiblingTerms, SiblingWithdrawn, SiteClock, StreamId, StreamPath, Stretch, Subscription,
+    Ticket,
 };
 
 /// An input of a [`HubSession`](crate::HubSession).
@@ -161,6 +162,21 @@ pub enum HubInput {
     WantCredential(CredentialWanted),
     /// Answer to [`HubEvent::CredentialOffered`]: the credential is stored durably and valid.
     KeepCredential(CredentialKept),
+    /// The site's exchange with siblings, given before the subscriptions that it belongs to, and at each change.
+    SiblingTerms(SiblingTerms),
+    /// Whether late and requested products are offered to siblings first: [`HubOutput::Refer`].
+    Refers(bool),
+    /// Answer to [`HubOutput::Refer`].
+    Referred {
+        /// As in the request.
+        number: u32,
+        /// The sibling to which the grant was sent; `None`: no sibling holds any of the products.
+        sibling: Option<SiblingChoice>,
+    },
+    /// Have the site give products to a sibling.
+    GrantSibling(Box<SiblingGrant>),
+    /// End grants of the site's siblings.
+    WithdrawSiblings(SiblingWithdrawn),
     /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.
     JoinLeg(Box<LegJoin>),
     /// Offer a stream that repeats the log up to `to` beside the feed's leg. The site stays on the other leg.
@@ -304,6 +320,8 @@ pub enum HubOutput {
         /// Hub's wall clock.
         time: WallMicros,
     },
+    /// Look for a sibling that holds these products; answer with `Referred`.
+    Refer(ReferRequest),
     /// Draw a ticket for a data connection; answer with `Ticket`.
     DrawTicket(StreamId),
     /// Close this data connection once the written bytes are sent.
@@ -312,6 +330,58 @@ pub enum HubOutput {
     Event(HubEvent),
     /// Close all connections once the written bytes are sent.
     Close,
+}
+
+/// Products that a sibling may give to the site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferRequest {
+    /// The number of the referral.
+    pub number: u32,
+    /// The feed.
+    pub feed: FeedName,
+    /// The epoch of its log.
+    pub epoch: Epoch,
+    /// Their numbers.
+    pub sequences: RangeSet,
+}
+
+/// A sibling for a referral.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiblingChoice {
+    /// Its name.
+    pub site: SiteName,
+    /// Its address, `HOST:PORT`.
+    pub address: String,
+    /// The certificate that it shows.
+    pub fingerprint: Fingerprint,
+    /// The ticket that it knows.
+    pub ticket: Ticket,
+    /// The products that it holds.
+    pub holds: RangeSet,
+}
+
+/// News of a site's exchange with siblings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SiblingNews {
+    /// Siblings reach the site at this port.
+    Port(SiblingPort),
+    /// A referral is over.
+    Ended(ReferralReport),
+}
+
+/// The end of a referral.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferralReport {
+    /// As in the request.
+    pub number: u32,
+    /// The feed.
+    pub feed: FeedName,
+    /// The number of products that the sibling gave.
+    pub products: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The sibling's fault.
+    pub fault: Option<SiblingFault>,
 }
 
 /// The purpose of bytes on the wire.
@@ -433,6 +503,8 @@ pub enum HubEvent {
     SiteClock(SiteClock),
     /// How the site's host reads the group of a leg.
     HostReading(HostReading),
+    /// News of the exchange with siblings.
+    Sibling(SiblingNews),
     /// A data connection is established.
     StreamOpened(StreamId),
     /// A data connection ended.

@@ -3,16 +3,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, WallMicros};
+use downburst_model::{
+    Digest, FeedName, Lane, LegId, ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
+};
 use downburst_offset::Estimate;
 use downburst_vcmtp::{Datagram, LegKey};
 
 use crate::{
     ActionFailed, CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitState,
     CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
-    FeedHandling, FeedPosition, HostReading, LegJoin, LinkedSpace, Nodes, PathProbe, PathProbed, Proof,
-    Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, SiteClock, StreamId,
-    Subscription, Train,
+    FeedHandling, FeedPosition, Fingerprint, HostReading, LegJoin, LinkedSpace, Nodes, PathProbe, PathProbed,
+    Proof, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, SiblingFault,
+    SiblingGrant, SiblingPort, SiblingTerms, SiteClock, StreamId, Subscription, Ticket, Train,
 };
 
 /// An input of a [`SiteSession`](crate::SiteSession).
@@ -141,8 +143,70 @@ pub enum SiteInput {
     Clock(SiteClock),
     /// How this host reads the group of a leg.
     HostReading(HostReading),
+    /// News of siblings.
+    Sibling(SiblingInput),
     /// A stored product is damaged and can't be used any more: it is requested again.
     Damaged(ProductKey),
+}
+
+/// News of siblings.
+#[derive(Debug)]
+pub enum SiblingInput {
+    /// Siblings reach this site at this port.
+    Port(SiblingPort),
+    /// Bytes of a product, in their order. The last ones come only if the digest of all of them is right.
+    Piece {
+        /// The referral.
+        number: u32,
+        /// The product.
+        sequence: Sequence,
+        /// Their offset in the product.
+        offset: u64,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// The bytes of a product do not match its digest.
+    Spoilt {
+        /// The referral.
+        number: u32,
+        /// The product.
+        sequence: Sequence,
+    },
+    /// No more comes from the sibling.
+    Ended {
+        /// The referral.
+        number: u32,
+        /// Its fault.
+        fault: Option<SiblingFault>,
+    },
+}
+
+/// Products to fetch from a sibling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// The referral.
+    pub number: u32,
+    /// For the sibling.
+    pub ticket: Ticket,
+    /// The sibling, for the log.
+    pub sibling: SiteName,
+    /// Its address, `HOST:PORT`.
+    pub address: String,
+    /// The certificate that it shows.
+    pub fingerprint: Fingerprint,
+    /// The products, by rising sequence.
+    pub products: Vec<FetchProduct>,
+}
+
+/// A product to fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchProduct {
+    /// Its number in the hub's log.
+    pub sequence: Sequence,
+    /// Its size.
+    pub size: u64,
+    /// Its digest.
+    pub digest: Digest,
 }
 
 /// The result of storing a complete product.
@@ -259,6 +323,14 @@ pub enum SiteEvent {
     Nodes(Nodes),
     /// The chains of relays by which the hub wants the site to come: the whole set.
     Ways(Vec<String>),
+    /// The terms of the exchange with siblings; if they are on, answer with [`SiblingInput::Port`] once it is open.
+    SiblingTerms(SiblingTerms),
+    /// A sibling may fetch products here.
+    SiblingGrant(Box<SiblingGrant>),
+    /// Grants end, and so do transfers under them.
+    SiblingWithdrawn(Vec<Ticket>),
+    /// Fetch products from a sibling; answer with pieces, and with [`SiblingInput::Ended`].
+    Fetch(Box<Fetch>),
     /// The result of a clock comparison.
     Clock(Estimate),
     /// The hub requests an end of a circuit here; report its state.

@@ -54,6 +54,7 @@ fn check_message(message: &Message) -> Result<(), String> {
         Message::PathProbe(probe) => super::probes::check_order(probe),
         Message::CredentialKept(kept) => kept.ends.map_or(Ok(()), |at| clock("ends", "a credential", at)),
         Message::Ways(ways) => super::relays::check_ways(ways),
+        of_siblings!() => super::siblings::check(message),
         Message::Nodes(nodes) => number("version", "the nodes of a hub", nodes.version),
         // Names, texts and tickets, which are looked up, matched or shown; numbers of the hub's own offers.
         Message::Welcome(_)

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use downburst_model::{Epoch, FeedName, LegId, Micros, Now, Sequence, WallMicros};
+use downburst_model::{Epoch, FeedName, Lane, LegId, Micros, Now, Sequence, WallMicros};
 
 use super::HubSession;
 use super::serve::{Reading, Reason, Serve, Step};
@@ -122,9 +122,7 @@ impl HubSession {
             return;
         };
         let steps = serve.take_stretch(now.monotonic, reading.lane, stretch);
-        for step in steps {
-            self.take_step(feed, step);
-        }
+        self.take_steps(feed, stretch.epoch, steps);
     }
 
     pub(super) fn offer_leg(&mut self, join: LegJoin) {
@@ -166,6 +164,7 @@ impl HubSession {
         self.line.parcels.take_back(&mut self.line.outbox, feed, 0);
         self.line.parcels.take_back_resent(&mut self.line.outbox, |_, of, _| of == feed);
         self.resends.forget_answers(feed);
+        self.referrals.forget(feed);
         self.serving.feeds.remove(feed);
         if let Some(read) = self.serving.reads.get_mut(feed) {
             read.stale = true;
@@ -233,9 +232,13 @@ impl HubSession {
             let Some(filter) = self.serving.patterns.filter(feed) else {
                 continue;
             };
-            if let Some(reading) =
-                serve.next_read(|lane| holds.let_go(feed, lane) && outbox.room_bytes(feed, lane) > 0)
-            {
+            let full = self.referrals.are_full();
+            let has_room = |lane| {
+                holds.let_go(feed, lane)
+                    && outbox.room_bytes(feed, lane) > 0
+                    && !(full && lane == Lane::Backfill)
+            };
+            if let Some(reading) = serve.next_read(has_room) {
                 let limit_bytes = outbox.room_bytes(feed, reading.lane).min(READ_BYTES);
                 self.outputs.push_back(HubOutput::Read {
                     feed: feed.clone(),
@@ -297,7 +300,7 @@ impl HubSession {
         self.release_offers(feed, epoch);
     }
 
-    fn take_step(&mut self, feed: &FeedName, step: Step) {
+    pub(super) fn take_step(&mut self, feed: &FeedName, step: Step) {
         match step {
             Step::Covered(covered) => self.send(covered),
             Step::Expired(expired) => self.send(expired),

@@ -3,7 +3,9 @@ use downburst_vcmtp::Request;
 
 use super::HubSession;
 use crate::frame::Message;
-use crate::{ClockReply, Frontier, HubEvent, LegJoined, LegLeft, Nak, Outcome, Receipt, Receipts, Want};
+use crate::{
+    ClockReply, Frontier, HubEvent, LegJoined, LegLeft, Nak, Outcome, Receipt, Receipts, SiblingNews, Want,
+};
 
 impl HubSession {
     /// Takes a message of an admitted site.
@@ -51,6 +53,8 @@ impl HubSession {
             Message::CredentialOffered(offered) => self.event(HubEvent::CredentialOffered(offered)),
             Message::CredentialShown(shown) => self.event(HubEvent::CredentialShown(shown)),
             Message::Late(late) => self.event(HubEvent::Late(late)),
+            Message::SiblingPort(port) => self.event(HubEvent::Sibling(SiblingNews::Port(port))),
+            Message::ReferralEnded(ended) => self.take_referral_ended(&ended),
             Message::ResentEnded(ended) => self.take_resent_ended(&ended),
             Message::ResentFailed(failed) => self.take_resent_failed(now, &failed),
             _ => self.violation("the site sent a frame that only a hub sends, or a second hello".to_owned()),

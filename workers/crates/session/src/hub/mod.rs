@@ -9,7 +9,7 @@ use crate::frame::{Decoder, Frame, Message};
 use crate::patterns::Patterns;
 use crate::{
     Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Nodes,
-    Purpose, RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSIONS, Welcome,
+    Purpose, RefusalCode, Refused, SiblingTerms, Subscription, Subscriptions, VERSION, VERSIONS, Welcome,
 };
 use deadlines::Deadlines;
 use feeds::Feed;
@@ -17,6 +17,7 @@ use handling::Handling;
 use offers::Offers;
 use pacing::Pacer;
 use parcels::Parcels;
+use referrals::Referrals;
 use relayed::Relayed;
 use resends::Resends;
 use serve::Holds;
@@ -32,6 +33,7 @@ mod nodes;
 mod offers;
 mod pacing;
 mod parcels;
+mod referrals;
 mod relayed;
 mod repairs;
 mod resends;
@@ -67,6 +69,7 @@ pub struct HubSession {
     offers: Offers,
     streams: Streams,
     resends: Resends,
+    referrals: Referrals,
     last_sent: LastSent,
     outputs: VecDeque<HubOutput>,
 }
@@ -87,6 +90,8 @@ struct Terms {
     stand_by: bool,
     /// The chains of relays by which the site is to come.
     ways: Vec<String>,
+    /// Its exchange with siblings.
+    siblings: SiblingTerms,
 }
 
 /// Bytes for the site's first connection, and their rate limits.
@@ -130,6 +135,7 @@ struct LastSent {
     handling: Vec<FeedHandling>,
     nodes: Option<Nodes>,
     ways: Vec<String>,
+    siblings: SiblingTerms,
 }
 
 #[derive(Debug)]
@@ -152,6 +158,7 @@ impl HubSession {
                 one_node: false,
                 stand_by: false,
                 ways: Vec::new(),
+                siblings: SiblingTerms::default(),
             },
             state: State::Greeting,
             heard: None,
@@ -169,6 +176,7 @@ impl HubSession {
             offers: Offers::default(),
             streams: Streams::default(),
             resends: Resends::default(),
+            referrals: Referrals::default(),
             last_sent: LastSent::default(),
             outputs: VecDeque::new(),
         }
@@ -237,6 +245,7 @@ impl HubSession {
                     stand_by,
                 });
                 self.tell_ways();
+                self.tell_sibling_terms();
                 self.serving.positions = hello.feeds.iter().map(|it| (it.feed.clone(), it.clone())).collect();
                 self.event(HubEvent::Hello(*hello));
                 self.subscribe(subscriptions);
@@ -315,6 +324,7 @@ impl HubSession {
         self.serving.deadlines.step(now);
         self.drop_late(now);
         self.advance_streams(now);
+        self.advance_referrals(now);
         self.advance_feeds(now);
         self.advance_resends(now);
         if self.outputs.is_empty() {
@@ -426,7 +436,7 @@ impl HubSession {
             HubInput::PacketsGone { leg, leg_epoch, packets } => {
                 self.send(crate::PacketsGone { leg, leg_epoch, packets });
             }
-            input => self.take_for_relay(input),
+            input => self.take_for_siblings(now, input),
         }
     }
 
@@ -466,6 +476,7 @@ impl Machine for HubSession {
             HubInput::Violation(sentence) => self.violation(sentence),
             HubInput::Handling(items) => self.set_handling(items),
             HubInput::Ways(chains) => self.set_ways(chains),
+            HubInput::SiblingTerms(terms) => self.set_sibling_terms(terms),
             HubInput::LeaveLeg(leg) => {
                 let messages = self.offers.leave(leg);
                 self.send_all(messages);
@@ -496,8 +507,9 @@ impl Machine for HubSession {
         let covers = self.serving.feeds.values().filter_map(Feed::deadline);
         let paced = self.line.pacer.opens_at().filter(|_| self.line.outbox.waiting_bytes() > 0);
         let late = self.line.late_pacer.opens_at().filter(|_| self.line.outbox.has_late());
-        let held = self.serving.holds.deadline();
-        let timers = [liveness, self.streams.deadline(), self.resends_deadline(), paced, late, held];
+        let (held, referrals) = (self.serving.holds.deadline(), self.referrals.deadline());
+        let timers =
+            [liveness, self.streams.deadline(), self.resends_deadline(), referrals, paced, late, held];
         covers.chain(timers.into_iter().flatten()).min()
     }
 }

@@ -16,6 +16,7 @@ mod narrowing;
 mod nodes;
 mod pacing;
 mod relayed;
+mod siblings;
 mod streams;
 mod ways;
 

@@ -401,6 +401,7 @@ impl Machine for SiteSession {
             SiteInput::RelayReport(report) => self.tell_if_up(report),
             SiteInput::Clock(clock) => self.tell_if_up(clock),
             SiteInput::HostReading(reading) => self.tell_if_up(reading),
+            SiteInput::Sibling(input) => self.take_sibling(now, input),
             SiteInput::Leave => self.receipts.hurry(now),
             SiteInput::Disconnected => self.disconnected(now),
             SiteInput::Datagrams { leg, batch } => self.hear_group(now, leg, batch),

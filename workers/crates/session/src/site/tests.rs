@@ -18,6 +18,7 @@ mod heartbeats;
 mod legs;
 mod nodes;
 mod relayed;
+mod siblings;
 mod streams;
 mod trouble;
 mod ways;

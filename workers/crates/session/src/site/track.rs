@@ -22,6 +22,7 @@ mod losing;
 #[cfg(test)]
 mod model;
 mod resent;
+mod siblings;
 mod storing;
 
 /// A site's state in one feed.

@@ -6,11 +6,16 @@ use downburst_model::{FeedName, Now, ProductKey, Transport};
 use super::SiteSession;
 use super::assembly::Source;
 use crate::{ProductBegin, StreamId};
+use siblings::Referrals;
+
+mod siblings;
 
 /// The products in transfer over the session, by transfer number.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
     open: BTreeMap<(StreamId, u32), Transfer>,
+    /// Those that siblings carry out.
+    pub(super) referrals: Referrals,
 }
 
 #[derive(Debug)]
@@ -26,6 +31,7 @@ struct Transfer {
 impl Transfers {
     pub(crate) fn clear(&mut self) {
         self.open.clear();
+        self.referrals.clear();
     }
 
     /// Ends the transfers of a stream; returns the products that they were to deliver.
@@ -38,6 +44,7 @@ impl Transfers {
 
     /// Ignores the remaining slices of a feed's transfers.
     pub(crate) fn forget(&mut self, feed: &FeedName) {
+        self.referrals.forget(feed);
         for transfer in self.open.values_mut().filter(|transfer| transfer.key.feed == *feed) {
             transfer.wanted = false;
         }

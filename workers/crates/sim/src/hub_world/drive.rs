@@ -159,6 +159,7 @@ fn take_session_output(now: Now, hub: &mut Hub, site: &mut Site, output: Session
         SessionOutput::Report(report) => take_report(hub, site, report),
         SessionOutput::Close => close(now, site),
         SessionOutput::Rest(_)
+        | SessionOutput::Sibling(_)
         | SessionOutput::Circuit { .. }
         | SessionOutput::CircuitHeard { .. }
         | SessionOutput::CircuitProbed(_)

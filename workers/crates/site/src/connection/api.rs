@@ -5,7 +5,7 @@ use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, WallMicros};
 use downburst_session::{
     CircuitReport, Datagrams, FeedPosition, HostReading, LegJoin, PathProbed, Receipt, Reception,
-    RelayLegFailed, RelayLegOpen, RelayReport, SiteClock, SiteEvent, StreamId, StreamPath,
+    RelayLegFailed, RelayLegOpen, RelayReport, SiblingInput, SiteClock, SiteEvent, StreamId, StreamPath,
 };
 use downburst_vcmtp::{Datagram, LegKey};
 
@@ -85,6 +85,8 @@ pub enum Input {
     RelayReport(RelayReport),
     /// The state of this host's clock.
     Clock(SiteClock),
+    /// News of siblings.
+    Sibling(SiblingInput),
     /// Another way to the hub is open: end the session properly, and make the next one at once.
     Move,
     /// The connection's new role.

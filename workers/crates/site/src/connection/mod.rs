@@ -352,6 +352,7 @@ impl Machine for Connection {
             }
             Input::RelayReport(report) => self.tell(now, SiteInput::RelayReport(report)),
             Input::Clock(clock) => self.tell(now, SiteInput::Clock(clock)),
+            Input::Sibling(input) => self.tell(now, SiteInput::Sibling(input)),
             Input::Move => self.take_move(),
             Input::Role(role) => self.take_role(role),
         }

@@ -33,6 +33,7 @@ impl Task {
             SessionOutput::ReadResend { resend, feed, after, to, limit_bytes } => {
                 self.read_resend(resend, feed, (after, to), limit_bytes);
             }
+            SessionOutput::Sibling(output) => self.exchange(&output),
             SessionOutput::FindResends(lines) => self.find_resends(&lines),
             SessionOutput::Believe(hello) => {
                 let believed = sequence_checks::check(&self.hub, &hello);
@@ -200,6 +201,7 @@ impl Task {
             lock(&self.hub.sessions.resends_left).keep(site, self.session.resends_left());
             // After a newer connection's `connected`, the end of this session would mean that the site has left.
             if self.hub.roster.unregister(site, serial) {
+                self.hub.sibling_gone(site);
                 self.tell_session("closed", self.session.reason());
                 self.hub.look_at_relays();
             }

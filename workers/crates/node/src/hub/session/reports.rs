@@ -21,6 +21,7 @@ impl Task {
             }
             Report::Settled(feed, epoch, settled) => {
                 if let Some(site) = self.session.site() {
+                    lock(&self.hub.sessions.siblings).stands(site, &feed, (epoch, &settled));
                     self.hub.figures.backlogs.stands(site, &feed, (epoch, settled));
                 }
             }

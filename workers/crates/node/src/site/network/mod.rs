@@ -23,6 +23,7 @@ pub use sockets::connect;
 pub use via::Via;
 
 use super::probes::Ends;
+use super::siblings::{Exchange, SharedSiblings};
 use crate::clock::Clock;
 
 /// All streams of a connection to a hub.
@@ -43,6 +44,8 @@ pub(super) struct Network {
     /// The relays of the first connection.
     way: RelayChain,
     data: DataStreams,
+    /// Fetches from siblings, and what they may fetch here.
+    pub(super) siblings: Exchange,
     /// Alternates between the data connections and the first one, so that neither starves.
     data_first: bool,
 }
@@ -85,8 +88,14 @@ impl Network {
             peer_address: String::new(),
             way: RelayChain::new(),
             data: DataStreams::default(),
+            siblings: Exchange::new(None),
             data_first: false,
         }
+    }
+
+    /// The same, of a site that exchanges products with siblings, if it has a port for them.
+    pub(super) fn exchanging(self, siblings: Option<SharedSiblings>) -> Self {
+        Self { siblings: Exchange::new(siblings), ..self }
     }
 
     /// Changes the fingerprint: another credential may be of another authority.
@@ -199,7 +208,7 @@ impl Network {
                 return read;
             }
         }
-        Poll::Pending
+        self.siblings.poll(cx).map(Woken::Moved)
     }
 
     fn take_first(&mut self, first: HubStream) {

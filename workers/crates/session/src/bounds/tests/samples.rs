@@ -58,6 +58,10 @@ pub(super) fn of_hub() -> Vec<Message> {
         relay_leg().into(),
         RelayLegEnd { leg }.into(),
         Ways { chains: vec!["a:1,b:2".to_owned()] }.into(),
+        SiblingTerms { on: true, upload_bytes_per_second: 1, upload_bytes_per_day: 2 }.into(),
+        sibling_grant().into(),
+        SiblingWithdrawn { tickets: vec![Ticket([1; 16])] }.into(),
+        referral().into(),
     ]
 }
 
@@ -97,7 +101,32 @@ pub(super) fn of_site() -> Vec<Message> {
         RelayReport { tunnels: vec![tunnel()], legs: vec![relayed()], refused: 1 }.into(),
         site_clock().into(),
         host_reading().into(),
+        SiblingPort { port: 7_380, fingerprint: Fingerprint([1; 32]) }.into(),
+        ReferralEnded { number: 1, missing: RangeSet::new(), fault: Some(SiblingFault::Slow) }.into(),
     ]
+}
+
+pub(super) fn sibling_grant() -> SiblingGrant {
+    SiblingGrant {
+        ticket: Ticket([1; 16]),
+        sibling: SiteName::parse("bergen").unwrap(),
+        fingerprint: Fingerprint([1; 32]),
+        feed: feed(),
+        epoch: EPOCH,
+        sequences: [(1, 3)].into_iter().collect(),
+    }
+}
+
+pub(super) fn referral() -> Referral {
+    Referral {
+        number: 1,
+        ticket: Ticket([1; 16]),
+        sibling: SiteName::parse("bergen").unwrap(),
+        address: "bergen:7380".to_owned(),
+        fingerprint: Fingerprint([1; 32]),
+        leg: LegId(1),
+        items: vec![Referred { info: begin().info, previous: Sequence(0), to: Some(Sequence(9)) }],
+    }
 }
 
 pub(super) fn host_reading() -> HostReading {
