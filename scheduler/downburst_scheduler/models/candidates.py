@@ -3,7 +3,8 @@
 A transport ruled out by the egress, the offers or the paths is discarded with the figure that rules it out. Of the
 others the one with the lowest score is best: the cheapest that meets the objective, or the one that misses it least.
 A price is in bits per second: egress of the hub, rates of circuits while they are up, bytes that a group brings to
-sites that don't want them, and for a group one copy in reserve for a site that stops receiving it.
+sites that don't want them, a copy through each AMT tunnel, and for a group one copy in reserve for a site that stops
+receiving it.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.grouping import MOST_GROUPS
 from downburst_scheduler.models.groups import grouped_sites, relayed_groups, riding_groups
 from downburst_scheduler.models.offers import TUNNEL_SHARE, CircuitOffer
-from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, on_circuits
+from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, on_circuits, tunnels_of
 from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
 from downburst_scheduler.models.rates import connection_bps
 from downburst_scheduler.models.situation import Calibration, CircuitOffers, Costs, SiteFacts, Situation
@@ -265,6 +266,7 @@ def _of_groups(asked: Asked, groups: Sequence[Part], limit_bps: float | None) ->
     paid_bps = circuit_bps + copied_bps if limit_bps is not None else whole.egress_bps
     reserve_bps = asked.for_copies.mean_bps
     price_bps = paid_bps + reserve_bps + unwanted_bps * situation.costs.unwanted
+    price_bps += tunnels_of(groups).egress_bps * situation.costs.tunnel
     rate_bps = max(part.rate_bps or 0.0 for part in groups)
     return _judged(asked, Transport.MULTICAST, parts, refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
 
@@ -421,7 +423,7 @@ def _partition(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *, c
     said = f"one group of {counts[0]} sites" if len(counts) == 1 else f"groups of {', '.join(map(str, counts))} sites"
     said += " on a multipoint circuit" if circuit else ""
     said = ", ".join([*([said] if counts else []), *(_behind(part) for part in groups if part.relay is not None)])
-    said += _unheard(asked, groups)
+    said += tunnels_of(groups).said + _unheard(asked, groups)
     if not rest:
         return said
     why = [reason for one in rest for site in one.members if (reason := site.no_multicast or asked.why_alone(one))]

@@ -100,9 +100,11 @@ def _group(asked: Asked, members: Sequence[Alike], limit_bps: float | None) -> P
     usable = None if limit_bps is not None else _usable(asked, members)
     swept = usable.words if usable is not None and usable.rate_bps < rate_bps else ""
     rate_bps = min(rate_bps, usable.rate_bps) if usable is not None else rate_bps
+    tunnels = sum(site.tunnel for site in members_of(members)) if limit_bps is None else 0
     part = Part(
-        Transport.MULTICAST, names_of(members), rate_bps=rate_bps, limited=rate_bps < fastest_bps, swept=swept
-    )
+        Transport.MULTICAST, names_of(members), rate_bps=rate_bps, limited=rate_bps < fastest_bps, swept=swept,
+        tunnels=tunnels,
+    )  # fmt: skip
     if not asked.figures:
         return part
     reserved = limit_bps is not None
