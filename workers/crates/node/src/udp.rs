@@ -16,12 +16,14 @@ mod copies;
 mod diagnosis;
 mod interface;
 mod membership;
+mod tap;
 
 pub(crate) use channel::{Buffers, ChannelSocket, Peer, connected, probe_socket};
 pub(crate) use copies::CopySocket;
 use diagnosis::Watch;
 pub(crate) use interface::Interface;
-pub(crate) use membership::{check as check_membership, is_source_specific};
+pub(crate) use membership::{check as check_membership, is_source_specific, join};
+pub(crate) use tap::{Tap, Tapped};
 
 /// The route of a leg's datagrams out of the hub.
 #[derive(Clone, Debug)]
@@ -176,6 +178,8 @@ pub(crate) struct GroupReceiver {
     gathers: bool,
     /// Of a group.
     watch: Option<Watch>,
+    /// Of copies: their sender.
+    relay: Option<SocketAddr>,
 }
 
 /// The membership of a site in a group.
@@ -214,7 +218,15 @@ impl GroupReceiver {
         let socket = Socket::new(Domain::for_address(relay), Type::DGRAM, Some(Protocol::UDP))?;
         let receive_buffer_bytes = grow_buffer(&socket, RECEIVE_BUFFER_BYTES, Direction::Receive);
         socket.connect(&relay.into())?;
-        Self::of(socket, receive_buffer_bytes, offload)
+        Ok(Self { relay: Some(relay), ..Self::of(socket, receive_buffer_bytes, offload)? })
+    }
+
+    /// Receives from another relay from now on, at another port of this host.
+    pub(crate) fn turn_to(&mut self, relay: SocketAddr) -> io::Result<()> {
+        if self.relay != Some(relay) {
+            *self = Self::of_relay(relay, self.gathers)?;
+        }
+        Ok(())
     }
 
     fn of(socket: Socket, receive_buffer_bytes: usize, offload: bool) -> io::Result<Self> {
@@ -226,7 +238,7 @@ impl GroupReceiver {
             let _ = setsockopt(&socket, sockopt::UdpGroSegment, &false);
         }
         let buffers = vec![vec![0; GRO_LIMIT_BYTES]; quinn_udp::BATCH_SIZE];
-        Ok(Self { socket, state, buffers, receive_buffer_bytes, gathers, watch: None })
+        Ok(Self { socket, state, buffers, receive_buffer_bytes, gathers, watch: None, relay: None })
     }
 
     /// Sends a datagram to the relay. One that can't leave is repeated like one that is lost.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 use downburst_hub::{
-    CurrentKeys, FanOut, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegSession, LegStart,
+    CurrentKeys, FanOut, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegStart,
     ProofSecrets, RunningLeg,
 };
 use downburst_log::ProductLog as _;
@@ -58,7 +58,7 @@ impl Leg {
         let (draws, proof_secrets) = draw().map_err(|error| Failure::new("io", error))?;
         let (name, epoch, after) = (feed.name(), feed.epoch(), feed.log.head());
         let start = LegStart { line, draws: &draws, group, feed: name, epoch, after };
-        let open = LegSession::on(line.leg, &hub.roster.sessions());
+        let open = hub.roster.sessions_on(line.leg);
         let settings = start.settings(outlet.mtu_bytes());
         let machine = downburst_hub::Leg::new(hub.clock.monotonic(), settings, &open);
         let (source, path) = (outlet.source(), outlet.path());

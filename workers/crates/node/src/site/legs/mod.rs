@@ -19,6 +19,7 @@ use repair_channel::RepairChannel;
 /// All legs of a connection.
 pub(super) struct Legs {
     reading: Reading,
+    amt: Option<String>,
     /// The feeds with a deadline.
     deadlines: BTreeSet<FeedName>,
     groups: BTreeMap<LegId, Group>,
@@ -31,12 +32,12 @@ pub(super) struct Legs {
 }
 
 impl Legs {
-    pub(super) fn new(reading: Reading) -> Self {
+    pub(super) fn new(reading: Reading, amt: Option<String>) -> Self {
         let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
         let (answer_sender, answers) = mpsc::channel(DATAGRAM_BATCHES);
         let (groups, channels) = (BTreeMap::new(), BTreeMap::new());
         let deadlines = BTreeSet::new();
-        Self { reading, deadlines, groups, channels, found_sender, found, answer_sender, answers }
+        Self { reading, amt, deadlines, groups, channels, found_sender, found, answer_sender, answers }
     }
 
     pub(super) fn ask(&self, leg: LegId, datagram: &[u8]) {
@@ -69,7 +70,8 @@ impl Legs {
 
     pub(super) fn join(&mut self, join: &LegJoin, local_address: &str, peer_address: &str) -> LegNews {
         let reading = (self.reading, self.deadlines.contains(&join.feed));
-        match Group::join(join, local_address, reading, self.found_sender.clone()) {
+        let usual = self.amt.as_deref().unwrap_or(local_address);
+        match Group::join(join, usual, reading, self.found_sender.clone()) {
             Ok((group, reception)) => {
                 self.groups.insert(join.leg, group);
                 let channel = RepairChannel::open(join, peer_address, self.answer_sender.clone());

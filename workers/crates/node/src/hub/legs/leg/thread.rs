@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use downburst_hub::{LegInput, LegOutput, LegSession, LegSessions, LogRange, SessionInput};
+use downburst_hub::{LegInput, LegOutput, LegSessions, LogRange, SessionInput};
 use downburst_log::ProductLog as _;
 use downburst_model::{LegId, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{HubInput, NextKey};
@@ -174,7 +174,7 @@ impl Thread {
     }
 
     fn look(&mut self, hub: &Hub) {
-        let open = LegSession::on(self.leg, &hub.roster.sessions());
+        let open = hub.roster.sessions_on(self.leg);
         let (now, feed) = (hub.clock.now(), self.feed.name());
         let barred = |site: &SiteName, credential: &str| hub.roster.barred(site, credential, &feed, now.wall);
         self.machine.look(now, &LegSessions { open: &open, barred: &barred });
