@@ -345,7 +345,7 @@ class SchedulerLoop:
             order=Order.FIRST_COME,
             circuits=CircuitOffers(none=NO_CIRCUITS, not_on_demand=NONE_ON_DEMAND),
             objective=Objective(OBJECTIVE_SHARE, feed.objective_ms / 1e3),
-            costs=Costs(wanted.circuit_cost, wanted.unwanted_cost, wanted.miss_cost_bps),
+            costs=Costs(wanted.circuit_cost, wanted.unwanted_cost, wanted.tunnel_cost, wanted.miss_cost_bps),
             calibration=state.calibration.factors(),
             floor=state.floor,
         )

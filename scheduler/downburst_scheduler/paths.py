@@ -30,6 +30,8 @@ class SitePaths:
         self._facts: dict[str, PathFacts] = {}
         """The watch's facts about each site, computed once for all feeds."""
         self._out_until: dict[tuple[str, Carrier], tuple[datetime, str]] = {}
+        self._interfaces: dict[str, str] = {}
+        """By site, the interface that joins groups."""
         self._shares = MatchShares()
 
     def traffic_seen(self, event: TrafficSeen) -> None:
@@ -81,6 +83,7 @@ class SitePaths:
         self._watch.keep(kept)
         self._facts = {site: facts for site, facts in self._facts.items() if site in kept}
         self._out_until = {key: out for key, out in self._out_until.items() if key[0] in kept}
+        self._interfaces = {site: name for site, name in self._interfaces.items() if site in kept}
         self._shares.keep(kept)
         self._rates.keep(kept)
         self._limits_bps = {site: limit for site, limit in self._limits_bps.items() if site in kept}
@@ -90,6 +93,7 @@ class SitePaths:
     ) -> SiteFacts:
         """The facts about a site for a decision on `feed`."""
         path = self._path(site.name)
+        self._note_interface(site)
         return SiteFacts(
             name=site.name,
             round_trip_s=path.round_trip_s,
@@ -104,8 +108,16 @@ class SitePaths:
             no_relay_group=self._no_multicast(site, now, on="relay"),
             unheard=not self._watch.hears(site.name),
             keeps_ldm=site.ldm_host is not None,
+            tunnel=site.has_tunnel,
             in_group=in_group,
         )
+
+    def _note_interface(self, site: Site) -> None:
+        """Another interface, or a tunnel in place of one, is tested without delay."""
+        before = self._interfaces.get(site.name, site.multicast_interface)
+        self._interfaces[site.name] = site.multicast_interface
+        if before != site.multicast_interface:
+            self._out_until.pop((site.name, "network"), None)
 
     def _forecast_bps(self, site: Site, now: datetime) -> float | None:
         """The limit by measured rates: forecast plus error, or none if the error is half the forecast or more.

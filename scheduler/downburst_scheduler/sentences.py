@@ -8,6 +8,7 @@ from downburst_scheduler.figures.traffic import TrafficStatistics
 from downburst_scheduler.figures.wording import duration, megabits, sites_of
 from downburst_scheduler.models.candidates import Evaluated
 from downburst_scheduler.models.flips import Flip
+from downburst_scheduler.models.parts import tunnels_of
 from downburst_scheduler.planner import Because, Decision, Question
 
 Figure = float | str | bool | None
@@ -84,6 +85,9 @@ def figures(question: Question, decision: Decision, traffic: TrafficStatistics) 
     if decision.chosen.outcome is not None:
         for name, share in (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("max_ms", 1.0)):
             shown[f"predicted_{name}"] = decision.chosen.quantile_ms(share)
+    tunnels = tunnels_of(decision.chosen.parts)
+    if tunnels.count:
+        shown |= {"amt_tunnels": tunnels.count, "amt_egress_bps": tunnels.egress_bps}
     return shown | question.situation.floor.figures()
 
 
@@ -245,7 +249,7 @@ def _rest(chosen: Evaluated) -> str:
     if chosen.transport in (Transport.STATIC_CIRCUIT, Transport.DYNAMIC_CIRCUIT):
         return f", {chosen.reason}"
     several = len(chosen.groups) > 1 or bool(chosen.groups and chosen.unicast_sites)
-    relayed = any(part.relay is not None for part in chosen.groups)
+    relayed = any(part.relay is not None or part.tunnels for part in chosen.groups)
     return f", {chosen.reason}" if several or relayed else ""
 
 

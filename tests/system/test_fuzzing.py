@@ -1,4 +1,4 @@
-"""The session's and VCMTP's parsers and machines under mutated conversations, for minutes; make test takes some."""
+"""Parsers and machines of session, VCMTP and AMT under mutated conversations, for minutes; make test takes some."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.system, pytest.mark.nightly]
 MANIFEST = Path(__file__).resolve().parents[2] / "workers" / "Cargo.toml"
 
 
-@pytest.mark.parametrize("crate", ["downburst-session", "downburst-vcmtp"])
+@pytest.mark.parametrize("crate", ["downburst-session", "downburst-vcmtp", "downburst-amt"])
 def test_mutants_for_minutes(crate: str) -> None:
     if shutil.which("cargo") is None:
         skip(f"cargo is not here: the mutants are made by a test of the crate {crate}")

@@ -97,6 +97,7 @@ class DesiredState:
         """Sends all sites with their subscriptions; `stood`: their positions, for a node that has just started."""
         async with self._applying:
             job, self.relays = await self._look_up("sites", _sites_and_relays)
+            job = relay_lines.with_tunnels(job, self._settings.multicast.amt_interface)
             if stood is not None:
                 job = backlog_lines.with_positions(job, stood)
             await self._node.request("sites", **self._role.share.tell_sites(job))

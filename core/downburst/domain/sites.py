@@ -34,7 +34,8 @@ class Site:
     contact: str = ""
     place: Place = field(default_factory=Place)
     multicast_interface: str = ""
-    """Interface or address at the site that joins groups; empty: the site's own choice."""
+    """Interface or address at the site that joins groups; empty: the site's own choice. `amt`: an AMT relay of the
+    hub's sends them to the site (RFC 7450); `amt:ADDRESS,...`: one of these does."""
     circuit_attachment: CircuitAttachment | None = None
     access_rate_bps: float | None = None
     ceiling_mbps_by_hour: tuple[float, ...] = ()
@@ -55,6 +56,11 @@ class Site:
     def __post_init__(self) -> None:
         check_site_name(self.name)
 
+    @property
+    def has_tunnel(self) -> bool:
+        """True if an AMT relay sends it groups, a copy of each."""
+        return self.multicast_interface == AMT or self.multicast_interface.startswith(f"{AMT}:")
+
     def may_take(self, feed: str) -> bool:
         """True if the allow list covers the feed."""
         return "*" in self.allow or feed in self.allow
@@ -69,3 +75,7 @@ class Site:
     def limits_of(self, feed: str) -> tuple[Limit, ...]:
         """The limits on the feed; none: all of it may be taken."""
         return tuple(limit for limit in self.limits if limit.feed == feed)
+
+
+AMT = "amt"
+"""The interface of a site whose network carries no multicast (decision 74)."""

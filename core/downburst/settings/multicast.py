@@ -1,6 +1,6 @@
 """Settings of multicast: of the hub, and of single feeds."""
 
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from pydantic import Field, field_validator
 
@@ -116,10 +116,29 @@ class MulticastSettings(Section):
         "be repaired.",
     )
 
+    amt_relays: list[str] = Field(
+        default=[],
+        max_length=8,
+        description="AMT relays (RFC 7450), ADDRESS or ADDRESS:PORT, best first, for sites whose multicast interface "
+        "is `amt`. None: the anycast addresses 192.52.193.1 and 2001:3::1.",
+    )
+
     @field_validator("network")
     @classmethod
     def _is_multicast(cls, network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
         return _multicast_network(network)
+
+    @field_validator("amt_relays")
+    @classmethod
+    def _are_addresses(cls, relays: list[str]) -> list[str]:
+        for relay in relays:
+            amt_endpoint(relay)
+        return relays
+
+    @property
+    def amt_interface(self) -> str:
+        """The interface of sites that have groups sent by an AMT relay of this hub's, in the words of the node."""
+        return f"amt:{','.join(self.amt_relays)}" if self.amt_relays else "amt"
 
     def of(self, feed: str) -> "MulticastSettings":
         """The settings for one feed."""
@@ -131,3 +150,22 @@ def _multicast_network(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6
     if not network.is_multicast:
         raise ValueError(f"{network} is not a multicast network; take one inside 239.0.0.0/8 or ff15::/16")
     return network
+
+
+def amt_endpoint(text: str) -> tuple[str, int]:
+    """Address and port of an AMT relay: `ADDRESS`, `ADDRESS:PORT` or `[IPV6]:PORT`; others raise ValueError."""
+    address, port = text, str(AMT_PORT)
+    if text.startswith("["):
+        address, _, rest = text.removeprefix("[").partition("]")
+        port = rest.removeprefix(":") if rest.startswith(":") else port if not rest else ""
+    elif text.count(":") == 1:
+        address, _, port = text.partition(":")
+    found = ip_address(address)
+    if found.is_multicast or found.is_unspecified or not (port.isdecimal() and 0 < int(port) < PORTS):
+        raise ValueError(f"{text!r} is no address of an AMT relay; write 192.0.2.1:2268 or [2001:db8::1]:2268")
+    return address, int(port)
+
+
+AMT_PORT = 2_268
+"""RFC 7450, section 7.2."""
+PORTS = 65_536

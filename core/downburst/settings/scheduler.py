@@ -63,6 +63,12 @@ class SchedulerSettings(Section):
         description="Cost of a byte that a group brings to a site without a subscription to it, relative to one "
         "of egress.",
     )
+    tunnel_cost: float = Field(
+        default=1.0,
+        ge=0,
+        description="Cost of one bit per second that an AMT relay sends, relative to one of the hub's egress. 0: "
+        "the relay's line is not the hub's.",
+    )
     miss_cost_bps: float = Field(
         default=1e12,
         gt=0,

@@ -3,7 +3,8 @@
 A transport ruled out by the egress, the offers or the paths is discarded with the figure that rules it out. Of the
 others the one with the lowest score is best: the cheapest that meets the objective, or the one that misses it least.
 A price is in bits per second: egress of the hub, rates of circuits while they are up, bytes that a group brings to
-sites that don't want them, and for a group one copy in reserve for a site that stops receiving it.
+sites that don't want them, a copy through each AMT tunnel, and for a group one copy in reserve for a site that stops
+receiving it.
 """
 
 from collections.abc import Sequence
@@ -269,6 +270,7 @@ def _of_groups(asked: Asked, groups: Sequence[Part], limit_bps: float | None) ->
     paid_bps = circuit_bps + copied_bps if limit_bps is not None else whole.egress_bps
     reserve_bps = asked.for_copies.mean_bps
     price_bps = paid_bps + reserve_bps + unwanted_bps * situation.costs.unwanted
+    price_bps += tunnels_of(groups).egress_bps * situation.costs.tunnel
     rate_bps = max(part.rate_bps or 0.0 for part in groups)
     return _judged(asked, Transport.MULTICAST, parts, refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
 

@@ -75,7 +75,7 @@ def partition_of(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *,
     said = f"one group of {counts[0]} sites" if len(counts) == 1 else _by_rate(groups)
     said += " on a multipoint circuit" if circuit else ""
     said = ", ".join([*([said] if counts else []), *(_behind(part) for part in groups if part.relay is not None)])
-    said += _unheard(asked, groups)
+    said += tunnels_of(groups).said + _unheard(asked, groups)
     if not rest:
         return said
     why = [reason for one in rest for site in one.members if (reason := site.no_multicast or asked.why_alone(one))]
@@ -136,6 +136,7 @@ def _group(asked: Asked, members: Sequence[Alike], limit_bps: float | None, most
     part = Part(
         Transport.MULTICAST, names_of(members), rate_bps=rate_bps, limited=rate_bps < fastest_bps, swept=swept,
         lossy=any((site.access_bps or math.inf) <= rate_bps for site in lossy),
+        tunnels=sum(site.tunnel for site in members_of(members)) if limit_bps is None else 0,
     )  # fmt: skip
     if not asked.figures:
         return part

@@ -43,6 +43,8 @@ class Part:
     """For reserved circuits, the number of each site's own; for a group on one, that of all its sites."""
     relay: RelayOffer | None = None
     """The relay that gets one copy of a group and hands it out in its own network."""
+    tunnels: int = 0
+    """The number of a group's members to which an AMT relay sends a copy."""
 
     @property
     def routed(self) -> bool:
@@ -176,6 +178,30 @@ def copies(asked: Asked, some: Sequence[Alike], *, egress_bps: float) -> Part:
     if paths:
         sent.append(unicast(asked.for_copies, paths, egress_bps=left_bps, order=asked.situation.order))
     return replace(part, outcome=together(sent))
+
+
+@dataclass(frozen=True, slots=True)
+class Tunnels:
+    """The copies of groups that AMT relays send, one through the tunnel of each site without multicast."""
+
+    count: int
+    egress_bps: float
+    """Of the relays together."""
+
+    @property
+    def said(self) -> str:
+        """Them as a clause; empty without one."""
+        if not self.count:
+            return ""
+        copies = "one copy" if self.count == 1 else f"{self.count} copies"
+        rate = f" of {megabits(self.egress_bps)} together" if self.egress_bps else ""
+        return f", {copies}{rate} through AMT tunnels to {sites_of(self.count)}"
+
+
+def tunnels_of(parts: Sequence[Part]) -> Tunnels:
+    """The tunnels of all parts together."""
+    egress_bps = sum(part.outcome.egress_bps * part.tunnels for part in parts if part.outcome is not None)
+    return Tunnels(sum(part.tunnels for part in parts), egress_bps)
 
 
 def on_circuits(asked: Asked, some: Sequence[Alike]) -> tuple[Part, ...]:

@@ -95,6 +95,7 @@ def _kind(site: SiteFacts) -> tuple[object, ...]:
         site.relay.relay if site.relay else None,
         site.no_relay_group is None,
         site.in_group,
+        site.tunnel,
         site.edge is None,
         site.congestion,
         site.connections,

@@ -38,6 +38,8 @@ class SiteFacts(PathFacts):
     """True if it is served by LDM, which takes only copies and on no circuit."""
     in_group: bool = False
     """True if the plan in force serves it by multicast."""
+    tunnel: bool = False
+    """True if it receives groups from an AMT relay, which sends a copy through its tunnel."""
     sweep: Sweep | None = None
     """The last sweep of its path; it limits groups in the routed network."""
     lossy: str = ""
@@ -66,6 +68,8 @@ class Costs:
     """A bit per second of a circuit while it is up: at 1 an hour of 1 Gb/s costs as much as 450 GB of egress."""
     unwanted: float = 0.5
     """A bit per second that a group brings to a site that did not request it."""
+    tunnel: float = 1.0
+    """A bit per second that an AMT relay sends."""
     miss_bps: float = 1e12
     """Missing an objective by its full limit; the default outweighs any egress."""
 

@@ -35,7 +35,7 @@ def found(about: str, settings: Settings) -> list[tuple[str, str]]:
 def test_every_look_finds_something_and_none_breaks_off(settings: Settings) -> None:
     findings = list(doctor.examine(settings))
     assert {one.about for one in findings} == {
-        *("system", "clock", "multicast", "buffers", "privileges", "real-time", "transports"),
+        *("system", "clock", "multicast", "amt", "buffers", "privileges", "real-time", "transports"),
         *("disk", "ports", "versions", "probes"),
     }
     assert {one.state for one in findings} <= {"ok", "weak", "bad"}

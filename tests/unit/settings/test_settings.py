@@ -95,3 +95,22 @@ def test_addresses_are_split_from_the_right() -> None:
     for bad in ("7371", ":7371", "host:", "host:65536", "host:-1"):
         with pytest.raises(ValueError, match="not HOST:PORT"):
             split_address(bad)
+
+
+def test_amt_relays_are_addresses_of_hosts(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(
+        "[multicast]\namt_relays = ['192.0.2.1', '192.0.2.2:2269', '[2001:db8::1]:2268', '2001:db8::2']\n"
+    )
+    multicast = load_settings(file).multicast
+    assert multicast.amt_interface == "amt:192.0.2.1,192.0.2.2:2269,[2001:db8::1]:2268,2001:db8::2"
+    file.write_text("")
+    assert load_settings(file).multicast.amt_interface == "amt"
+
+
+@pytest.mark.parametrize("relay", ["relay.example", "239.0.0.1", "0.0.0.0", "192.0.2.1:0", "192.0.2.1:x", "[::1]x"])
+def test_an_amt_relay_without_an_address_is_refused(tmp_path: Path, relay: str) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(f"[multicast]\namt_relays = ['{relay}']\n")
+    with pytest.raises(BadSettings, match="amt_relays"):
+        load_settings(file)

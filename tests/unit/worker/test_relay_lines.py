@@ -18,7 +18,7 @@ from downburst.ledger import Ledger, Transaction
 from downburst.settings.multicast import MulticastSettings
 from downburst_worker.accounts import TunnelRecords
 from downburst_worker.messages import lines
-from downburst_worker.messages.relay_lines import relay_seen, with_ways
+from downburst_worker.messages.relay_lines import relay_seen, with_tunnels, with_ways
 from factories import SOME_TIME, multicast, plan
 from unit.worker.test_absurd_lines import relay as relay_line
 from unit.worker.test_agent import Stage
@@ -40,6 +40,16 @@ def test_a_site_has_a_way_only_if_the_scheduler_chose_one() -> None:
     ways = [SiteWay("oslo", ("campus", "core"), "faster"), SiteWay("paris", (), "direct is no slower")]
     told = {line["site"]: line.get("via") for line in with_ways(job, ways, [CAMPUS, CORE])["sites"]}
     assert told == {"bergen": None, "oslo": ["relay.campus.edu:7379,[2001:db8::1]:7379"], "paris": []}
+
+
+def test_the_hubs_amt_relays_stand_in_the_lines_of_sites_that_ask_for_them() -> None:
+    sites = [
+        Site("bergen"),
+        Site("oslo", multicast_interface="amt"),
+        Site("rome", multicast_interface="amt:192.0.2.9"),
+    ]
+    told = with_tunnels(lines.sites_job(sites, [], []), "amt:192.0.2.1,192.0.2.2")["sites"]
+    assert [line["interface"] for line in told] == ["", "amt:192.0.2.1,192.0.2.2", "amt:192.0.2.9"]
 
 
 @pytest.mark.parametrize("relays", [{}, {"campus": Relay("campus", None, FanOut.GROUP, feeds=("*",))}])

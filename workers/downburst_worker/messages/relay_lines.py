@@ -8,6 +8,7 @@ from downburst.domain.events import RelaySeen
 from downburst.domain.relays.relay import Relay
 from downburst.domain.relays.report import RelayedLeg, RelayReport, Segment, Tunnel
 from downburst.domain.relays.ways import SiteWay, by_name, via_of
+from downburst.domain.sites import AMT
 from downburst.domain.tcp.profiles import CONGESTION
 from downburst.foundation.bounds import (
     OutOfBounds,
@@ -34,6 +35,14 @@ def with_ways(job: Line, ways: Iterable[SiteWay], relays: Iterable[Relay]) -> Li
     for line in job["sites"]:
         if line["site"] in via:
             line["via"] = via[line["site"]]
+    return job
+
+
+def with_tunnels(job: Line, interface: str) -> Line:
+    """The job with all sites; those with the interface `amt` get this one, which names the hub's AMT relays."""
+    for line in job["sites"]:
+        if line["interface"] == AMT:
+            line["interface"] = interface
     return job
 
 

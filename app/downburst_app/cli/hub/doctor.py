@@ -7,6 +7,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -25,6 +26,7 @@ from downburst.ledger import standing_of
 from downburst.parts.names import Part
 from downburst.settings.addresses import split_address
 from downburst.settings.hub import Settings, load_settings
+from downburst.settings.multicast import amt_endpoint
 from downburst_app.cli.client import AsJson, show
 from downburst_worker.binary import find_node
 from downburst_worker.messages.reading_lines import host_reading
@@ -153,6 +155,35 @@ def _multicast(_: Settings) -> Iterator[Found]:
         yield OK, "a group can be joined and received here; legs test the network themselves"
     else:
         yield WEAK, "packets to a group are not received here", "let the firewall pass UDP to 239.0.0.0/8"
+
+
+def _amt(settings: Settings) -> Iterator[Found]:
+    if not settings.multicast.amt_relays:
+        yield OK, "no AMT relay is set; sites with the interface amt ask the anycast addresses"
+    for relay in settings.multicast.amt_relays:
+        answers_s = amt_answer_s(*amt_endpoint(relay))
+        if answers_s is None:
+            remedy = "start downburst-node amt-relay there, and let UDP to its port pass with its answers"
+            yield WEAK, f"the AMT relay {relay} does not answer: sites that need it receive by unicast", remedy
+        else:
+            yield OK, f"the AMT relay {relay} answers within {answers_s * 1e3:.1f} ms"
+
+
+def amt_answer_s(address: str, port: int) -> float | None:
+    """The seconds until an AMT relay answers a discovery (RFC 7450, section 5.1.1), of three; None: it does not."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as asking:
+        asking.settimeout(AMT_PATIENCE_S)
+        for _ in range(3):
+            nonce, began_s = os.urandom(4), time.monotonic()
+            try:
+                asking.connect((address, port))
+                asking.send(b"\x01\x00\x00\x00" + nonce)
+                if asking.recv(64)[:8] == b"\x02\x00\x00\x00" + nonce:
+                    return time.monotonic() - began_s
+            except OSError:
+                continue
+    return None
 
 
 def _buffers(_: Settings) -> Iterator[Found]:
@@ -325,6 +356,7 @@ _LOOKS: dict[str, Callable[[Settings], Iterator[Found]]] = {
     "system": _system,
     "clock": _clock,
     "multicast": _multicast,
+    "amt": _amt,
     "buffers": _buffers,
     "privileges": _privileges,
     "real-time": _real_time,
@@ -346,6 +378,7 @@ _REMEDIES = {
 """By probe, the first remedy."""
 OLDEST_KERNEL = (5, 10)
 FILES = 4_096
+AMT_PATIENCE_S = 1.0
 CLOCK_ERROR_US = 100_000
 RECEIVE_BUFFER = 16 * 1024 * 1024
 """The buffer that a receiver of multicast requests."""

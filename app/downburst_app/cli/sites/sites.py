@@ -48,7 +48,9 @@ def add_site(  # noqa: PLR0913
     place: Annotated[str | None, typer.Option(help="Location, in words.")] = None,
     latitude: Annotated[float | None, real_number(least=-90, most=90, help="Degrees north.")] = None,
     longitude: Annotated[float | None, real_number(least=-180, most=180, help="Degrees east.")] = None,
-    multicast_interface: Annotated[str | None, typer.Option(help="Interface there that joins groups.")] = None,
+    multicast_interface: Annotated[
+        str | None, typer.Option(help="Interface there that joins groups; amt: an AMT relay sends them.")
+    ] = None,
     access_rate_bps: Annotated[
         float | None, real_number(least=1, most=1e15, help="Access rate in bits per second.")
     ] = None,
@@ -92,8 +94,11 @@ def set_site(
     site: Name,
     *,
     data_connections: Annotated[
-        str, typer.Option(help="Connections for products beside its first: 0 to 16, or auto: as many as help.")
-    ],
+        str | None, typer.Option(help="Connections for products beside its first: 0 to 16, or auto: as many as help.")
+    ] = None,
+    multicast_interface: Annotated[
+        str | None, typer.Option(help="Interface there that joins groups; amt: an AMT relay sends them.")
+    ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -101,10 +106,21 @@ def set_site(
 
     Example: downburst sites set unl.edu --data-connections 4
     """
-    kept = HubClient(hub).ask(
-        "PATCH", "v1", "sites", site, json={"data_connections": _number_or_auto(data_connections)}
-    )
-    show(kept) if as_json else print(f"site {site} gets {_streams_in_words(kept['data_connections'])}")
+    wanted: dict[str, Any] = {}
+    if data_connections is not None:
+        wanted["data_connections"] = _number_or_auto(data_connections)
+    if multicast_interface is not None:
+        wanted["multicast_interface"] = multicast_interface
+    if not wanted:
+        raise typer.BadParameter("name what changes: --data-connections, --multicast-interface")
+    kept = HubClient(hub).ask("PATCH", "v1", "sites", site, json=wanted)
+    if as_json:
+        show(kept)
+        return
+    if data_connections is not None:
+        print(f"site {site} gets {_streams_in_words(kept['data_connections'])}")
+    if multicast_interface is not None:
+        print(f"site {site} joins groups {_joining(kept['multicast_interface'])}")
 
 
 @app.command("allow")
@@ -276,6 +292,12 @@ def _number_or_auto(text: str) -> int | None:
     if not text.isdecimal() or int(text) > MOST_DATA_CONNECTIONS:
         raise BadInput(f"--data-connections is auto or 0 to {MOST_DATA_CONNECTIONS}, not {text!r}")
     return int(text)
+
+
+def _joining(interface: str) -> str:
+    if interface == "amt" or interface.startswith("amt:"):
+        return "through an AMT relay"
+    return f"on {interface}" if interface else "on an interface of its own choice"
 
 
 def _streams_in_words(count: int | None) -> str:

@@ -20,6 +20,7 @@ mod pieces;
 mod product;
 mod ranges;
 mod slabs;
+mod source_budget;
 mod time;
 
 pub use content::{Content, StoredContent};
@@ -33,4 +34,5 @@ pub use pieces::Pieces;
 pub use product::{Class, Digest, Epoch, Lane, LegId, ProductInfo, ProductKey, Sequence, Transport};
 pub use ranges::RangeSet;
 pub use slabs::Slabs;
+pub use source_budget::{SourceBudget, network};
 pub use time::{Micros, Now, WallMicros};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use downburst_ldm_gateway::tools::LdmTool;
+use downburst_node::amt_relay::{self, AmtRelayArguments};
 use downburst_node::circuits::CircuitTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::relay::{Enrolment, Relay};
@@ -50,6 +51,9 @@ enum Role {
     /// Carry connections of sites to a hub in two segments, each with a TCP of its own. The bytes stay sealed.
     #[command(after_help = RELAY_EXAMPLES)]
     Relay(RelayArguments),
+    /// Carry multicast groups to sites whose network has no multicast (AMT, RFC 7450): a copy through each tunnel.
+    #[command(after_help = amt_relay::EXAMPLES)]
+    AmtRelay(Box<AmtRelayArguments>),
     /// Show or change the hub that serves a site on this machine.
     #[command(after_help = CONTROL_EXAMPLES)]
     SiteControl(ControlArguments),
@@ -99,6 +103,10 @@ struct ReceiveArguments {
     actions: SiteArguments,
     #[command(flatten)]
     reading: ReadingArguments,
+    /// Have this AMT relay (RFC 7450) send multicast groups, because this host's network carries none: ADDRESS or
+    /// ADDRESS:PORT, several with commas, best first. An interface that the hub names for this site comes first.
+    #[arg(long, value_name = "ADDRESS,...")]
+    amt: Option<String>,
     /// Do not record the counters of this host (processors, disk, interfaces; 8 MB at most) in counters/ of the site's
     /// directory. `downburst analyze --counters` reads them.
     #[arg(long)]
@@ -283,6 +291,7 @@ fn main() -> ExitCode {
             }
         }
         Role::Relay(arguments) => drive(hub_runtime(), relay(arguments)),
+        Role::AmtRelay(arguments) => drive(site_runtime(), amt_relay::run(*arguments)),
         Role::SiteControl(arguments) => site_control(arguments),
         Role::Hub => drive(hub_runtime(), hub()),
         Role::Tracer(arguments) => drive(site_runtime(), tracer::run(arguments)),
@@ -468,6 +477,7 @@ impl ReceiveArguments {
                 buffer_bytes: self.reading.receive_buffer.map(|bytes| bytes as usize),
             },
             host: HostUse {
+                amt: self.amt.map(|relays| format!("amt:{relays}")),
                 circuits: self.circuits,
                 probes_most_bps: self.probes_max_mbps.map(bits_per_second),
                 counters: !self.no_counters,

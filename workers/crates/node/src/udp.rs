@@ -17,13 +17,15 @@ mod diagnosis;
 mod interface;
 mod membership;
 mod room;
+mod tap;
 
 pub(crate) use channel::{Buffers, ChannelSocket, Peer, connected, probe_socket};
 pub(crate) use copies::CopySocket;
 use diagnosis::Watch;
 pub(crate) use interface::Interface;
-pub(crate) use membership::{check as check_membership, is_source_specific};
+pub(crate) use membership::{check as check_membership, is_source_specific, join};
 pub(crate) use room::{drops, receive_limit_bytes};
+pub(crate) use tap::{Tap, Tapped};
 
 /// The route of a leg's datagrams out of the hub.
 #[derive(Clone, Debug)]
@@ -175,9 +177,13 @@ pub(crate) struct GroupReceiver {
     state: UdpSocketState,
     buffers: Vec<Vec<u8>>,
     receive_buffer_bytes: usize,
+    /// The buffer that was requested.
+    asked_bytes: usize,
     gathers: bool,
     /// Of a group.
     watch: Option<Watch>,
+    /// Of copies: their sender.
+    relay: Option<SocketAddr>,
 }
 
 /// The membership of a site in a group.
@@ -218,7 +224,17 @@ impl GroupReceiver {
         let socket = Socket::new(Domain::for_address(relay), Type::DGRAM, Some(Protocol::UDP))?;
         let receive_buffer_bytes = grow_buffer(&socket, buffer_bytes, Direction::Receive);
         socket.connect(&relay.into())?;
-        Self::of(socket, receive_buffer_bytes, offload)
+        let receiver = Self::of(socket, receive_buffer_bytes, offload)?;
+        Ok(Self { relay: Some(relay), asked_bytes: buffer_bytes, ..receiver })
+    }
+
+    /// Receives from this relay from now on; true if that is another one, at another port of this host.
+    pub(crate) fn turn_to(&mut self, relay: SocketAddr) -> io::Result<bool> {
+        let turns = self.relay != Some(relay);
+        if turns {
+            *self = Self::of_relay(relay, self.gathers, self.asked_bytes)?;
+        }
+        Ok(turns)
     }
 
     fn of(socket: Socket, receive_buffer_bytes: usize, offload: bool) -> io::Result<Self> {
@@ -231,7 +247,8 @@ impl GroupReceiver {
         }
         room::count_beside_messages(&socket);
         let buffers = vec![vec![0; GRO_LIMIT_BYTES]; quinn_udp::BATCH_SIZE];
-        Ok(Self { socket, state, buffers, receive_buffer_bytes, gathers, watch: None })
+        let (asked_bytes, watch, relay) = (RECEIVE_BUFFER_BYTES, None, None);
+        Ok(Self { socket, state, buffers, receive_buffer_bytes, asked_bytes, gathers, watch, relay })
     }
 
     /// Sends a datagram to the relay. One that can't leave is repeated like one that is lost.

@@ -11,7 +11,6 @@
 //! Bytes and times are arguments: there is no socket, thread or clock here.
 #![forbid(unsafe_code)]
 
-mod budget;
 mod directions;
 mod estimate;
 mod exchange;

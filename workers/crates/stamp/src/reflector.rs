@@ -2,11 +2,10 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use downburst_model::Micros;
+use downburst_model::{Micros, SourceBudget};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::budget::Budget;
 use crate::estimate::ErrorEstimate;
 use crate::key::Key;
 use crate::packet::{Answer, Malformed, Request, base_octets};
@@ -89,7 +88,7 @@ pub struct Pending {
 #[derive(Debug)]
 pub struct Reflector {
     settings: ReflectorSettings,
-    budget: Budget,
+    budget: SourceBudget,
     sessions: BTreeMap<(SocketAddr, SocketAddr, u16), Session>,
     swept: Micros,
     counts: Counts,
@@ -104,7 +103,7 @@ struct Session {
 impl Reflector {
     /// A reflector that has answered nothing yet.
     pub fn new(settings: ReflectorSettings) -> Self {
-        let budget = Budget::new(settings.requests_per_second, MOST_SOURCES);
+        let budget = SourceBudget::new(settings.requests_per_second, MOST_SOURCES);
         Self { settings, budget, sessions: BTreeMap::new(), swept: Micros(0), counts: Counts::default() }
     }
 

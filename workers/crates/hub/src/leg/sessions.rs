@@ -15,6 +15,19 @@ impl LegSession {
         open.iter().map(|(site, handle)| (site.clone(), Self::of(leg, handle))).collect()
     }
 
+    /// Counts the headers of an AMT tunnel to these sites as part of their paths.
+    pub fn in_tunnels(
+        open: BTreeMap<SiteName, Self>,
+        has_tunnel: impl Fn(&SiteName) -> bool,
+    ) -> BTreeMap<SiteName, Self> {
+        let with = |(site, session): (SiteName, Self)| {
+            let path = session.path_mtu_bytes.unwrap_or(ETHERNET_MTU_BYTES).min(ETHERNET_MTU_BYTES);
+            let path_mtu_bytes = Some(path.saturating_sub(TUNNEL_BYTES));
+            if has_tunnel(&site) { (site, Self { path_mtu_bytes, ..session }) } else { (site, session) }
+        };
+        open.into_iter().map(with).collect()
+    }
+
     fn of<L: SessionLink>(leg: LegId, handle: &SessionHandle<L>) -> Self {
         let (session, credential) = (handle.serial, handle.credential_sha256.clone());
         handle.with_status(|status| Self {
@@ -26,6 +39,10 @@ impl LegSession {
         })
     }
 }
+
+/// The headers before a packet in a tunnel: IPv6, UDP, and AMT's two octets (RFC 7450, section 5.1.6).
+const TUNNEL_BYTES: u64 = 40 + 8 + 2;
+const ETHERNET_MTU_BYTES: u64 = 1_500;
 
 #[cfg(test)]
 mod tests {
@@ -52,5 +69,22 @@ mod tests {
         assert_eq!((seen(LegId(5)), seen(LegId(6))), ((true, false), (false, false)));
         link.with_status(|status| status.apply(StatusChange::Joined(feed, LegId(5))));
         assert_eq!((seen(LegId(5)), seen(LegId(6))), ((true, true), (false, false)));
+    }
+
+    #[test]
+    fn a_tunnels_headers_shorten_the_path_of_its_site() {
+        let session = |path_mtu_bytes| LegSession {
+            session: 1,
+            credential: String::new(),
+            offered: true,
+            hears: true,
+            path_mtu_bytes,
+        };
+        let site = |name: &str| SiteName::parse(name).unwrap();
+        let open = [("a", None), ("b", Some(1_400)), ("c", Some(9_000)), ("d", None)];
+        let open = open.map(|(name, mtu_bytes)| (site(name), session(mtu_bytes))).into_iter().collect();
+        let seen = LegSession::in_tunnels(open, |name| *name != site("d"));
+        let seen: Vec<Option<u64>> = seen.into_values().map(|it| it.path_mtu_bytes).collect();
+        assert_eq!(seen, [Some(1_450), Some(1_350), Some(1_450), None]);
     }
 }

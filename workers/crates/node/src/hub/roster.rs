@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use downburst_hub::{
-    AgentAsks, DueCredential, Newcomer, Notice, SessionHandle, SessionInput, SessionLink, SessionRegistry,
-    SessionStatus, SessionView, SiteLine, Sites,
+    AgentAsks, DueCredential, LegSession, Newcomer, Notice, SessionHandle, SessionInput, SessionLink,
+    SessionRegistry, SessionStatus, SessionView, SiteLine, Sites,
 };
 use downburst_model::{FeedName, LegId, Micros, Now, ProductKey, RangeSet, SiteName, WallMicros};
 use downburst_session::{Refused, StreamId, Ticket, Tickets};
@@ -255,6 +255,15 @@ impl Roster {
 
     pub(super) fn sessions(&self) -> BTreeMap<SiteName, Handle> {
         self.registry().all().clone()
+    }
+
+    /// The sessions as a leg sees them, with the tunnels of sites that receive by AMT.
+    pub(super) fn sessions_on(&self, leg: LegId) -> BTreeMap<SiteName, LegSession> {
+        let open = LegSession::on(leg, &self.sessions());
+        let sites = self.sites();
+        LegSession::in_tunnels(open, |site| {
+            sites.find(site).is_some_and(|line| downburst_amt::interface::is_tunnel(&line.interface))
+        })
     }
 
     /// The results of `look` on each session in turn, under the lock: `look` must not call the roster.

@@ -112,7 +112,7 @@ impl Site {
             probes: Probes::new(parts.ways.probes_most_bps, parts.ways.carries, clock),
             network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256())
                 .exchanging(parts.ways.siblings),
-            legs: Legs::new(parts.ways.reading, parts.ways.readings),
+            legs: Legs::new(parts.ways.reading, parts.ways.readings, parts.ways.amt),
             relayed: parts.ways.relayed,
             machine: Connection::new(settings, identity.credentials.clone(), recovered, parts.owed, role),
             credentials: KeptCredentials::new(identity, turn),

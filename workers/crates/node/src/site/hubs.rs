@@ -254,6 +254,7 @@ impl Connections {
                 via: self.receive.via.clone(),
                 reading: self.receive.reading,
                 readings: Arc::clone(&self.readings),
+                amt: self.receive.host.amt.clone(),
                 reports: None,
                 // A node that is only asked for the others orders no ends of circuits.
                 ports: if wanted.asks() { Vec::new() } else { self.receive.host.circuits.clone() },

@@ -85,6 +85,9 @@ pub struct Receive {
 /// The use of a site's host beside its products.
 #[derive(Clone, Debug)]
 pub struct HostUse {
+    /// The AMT relays that send groups to it (`amt:ADDRESS,...`), unless the hub names an interface; `None`: it joins
+    /// groups itself.
+    pub amt: Option<String>,
     /// The interfaces that hubs may use for circuits; none: the site has no circuits.
     pub circuits: Vec<String>,
     /// The highest rate of probes of its path, bits per second; `None`: no limit, 0: no probes.
@@ -117,6 +120,9 @@ pub async fn run(receive: Receive) -> Ending {
         Ok(reflecting) => reflecting,
         Err(sentence) => return Ending::BadUse(sentence),
     };
+    if let Some(Err(sentence)) = receive.host.amt.as_deref().and_then(downburst_amt::interface::relays) {
+        return Ending::BadUse(sentence);
+    }
     match hubs::Hubs::open(&receive, clock) {
         Ok(hubs) => hubs.run().await,
         Err(sentence) => Ending::BadUse(sentence),

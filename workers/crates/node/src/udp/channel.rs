@@ -5,10 +5,12 @@ use std::os::fd::AsFd as _;
 
 use bytes::Bytes;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::SetStruct;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Direction, GRO_LIMIT_BYTES, SEND_BUFFER_BYTES, grow_buffer, wait};
+use super::{Direction, GRO_LIMIT_BYTES, SEND_BUFFER_BYTES, TRAIN_BYTES, TRAIN_DATAGRAMS, grow_buffer, wait};
 
 /// The hub's socket at one of its addresses.
 pub(crate) struct ChannelSocket {
@@ -31,10 +33,61 @@ impl ChannelSocket {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         grow_buffer(&socket, RECEIVE_BYTES, Direction::Receive);
         grow_buffer(&socket, SEND_BUFFER_BYTES, Direction::Send);
+        Self::of(socket, address)
+    }
+
+    /// Binds a socket for tunnels, beside one of the other IP version at the same port. A packet that became too long
+    /// in its tunnel is sent in fragments.
+    pub(crate) fn of_tunnels(address: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        grow_buffer(&socket, RECEIVE_BYTES, Direction::Receive);
+        grow_buffer(&socket, TUNNEL_SEND_BYTES, Direction::Send);
+        let bound = Self::of(socket, address)?;
+        let set = match address {
+            SocketAddr::V4(_) => setsockopt(&bound.socket, DiscoverV4, &libc::IP_PMTUDISC_DONT),
+            SocketAddr::V6(_) => setsockopt(&bound.socket, DiscoverV6, &libc::IPV6_PMTUDISC_DONT),
+        };
+        set.map_err(io::Error::from)?;
+        Ok(bound)
+    }
+
+    fn of(socket: Socket, address: SocketAddr) -> io::Result<Self> {
         socket.bind(&address.into())?;
         let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
         Ok(Self { socket, state })
+    }
+
+    /// The address of the socket.
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Sends datagrams of equal length, except for a shorter last one, in few calls; returns the number of those for
+    /// which there was no room and no way.
+    pub(crate) fn send_all(&self, peer: Peer, datagrams: &[u8], segment_bytes: usize) -> usize {
+        let one = segment_bytes.max(1);
+        let fits = one <= MOST_UNFRAGMENTED;
+        let limit =
+            if fits { self.state.max_gso_segments().min(TRAIN_DATAGRAMS).min(TRAIN_BYTES / one) } else { 1 };
+        let mut unsent = 0;
+        for train in datagrams.chunks(limit.max(1) * one) {
+            let segment_size = (train.len() > one).then_some(one);
+            let transmit = Transmit { segment_size, ..Self::transmit(peer, train) };
+            let sent =
+                self.state.try_send((&self.socket).into(), &transmit).or_else(|error| match error.kind() {
+                    io::ErrorKind::WouldBlock => {
+                        wait(&self.socket, PollFlags::POLLOUT)?;
+                        self.state.try_send((&self.socket).into(), &transmit)
+                    }
+                    _ => Err(error),
+                });
+            unsent += if sent.is_err() { train.len().div_ceil(one) } else { 0 };
+        }
+        unsent
     }
 
     /// Waits up to `patience_ms` for datagrams and hands each to `take`.
@@ -94,6 +147,18 @@ impl ChannelSocket {
     }
 }
 
+impl Peer {
+    /// The address of the peer.
+    pub(crate) fn address(self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address of this host to which it sends.
+    pub(crate) fn local(self) -> Option<IpAddr> {
+        self.local
+    }
+}
+
 impl Default for Buffers {
     fn default() -> Self {
         Self(vec![vec![0; GRO_LIMIT_BYTES]; quinn_udp::BATCH_SIZE])
@@ -120,6 +185,20 @@ pub(crate) fn probe_socket(address: IpAddr) -> io::Result<std::net::UdpSocket> {
     socket.bind(&at.into())?;
     Ok(socket.into())
 }
+
+nix::setsockopt_impl!(DiscoverV4, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, i32, SetStruct<'_, i32>);
+nix::setsockopt_impl!(DiscoverV6, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, i32, SetStruct<'_, i32>);
+
+#[derive(Clone, Copy, Debug)]
+struct DiscoverV4;
+#[derive(Clone, Copy, Debug)]
+struct DiscoverV6;
+
+/// The longest datagram that Ethernet carries in one piece, behind the headers of IPv6 and UDP.
+const MOST_UNFRAGMENTED: usize = 1_452;
+
+/// A copy of a train for each tunnel waits here.
+const TUNNEL_SEND_BYTES: usize = 16 << 20;
 
 /// Room for requests of a thousand sites within a few milliseconds, and repairs of a tenth of a second at 100 Mb/s.
 const RECEIVE_BYTES: usize = 4 << 20;

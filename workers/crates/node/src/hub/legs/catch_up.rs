@@ -64,7 +64,7 @@ impl Hub {
 
     /// The sessions as a leg sees them. Sessions take part in a stream beside their leg without a place in the plan.
     pub(in crate::hub) fn leg_sessions(&self, leg: LegId) -> BTreeMap<SiteName, LegSession> {
-        let mut open = LegSession::on(leg, &self.roster.sessions());
+        let mut open = self.roster.sessions_on(leg);
         if is_catch_up(leg) {
             let catch_ups = lock(&self.legs.catch_ups);
             for session in open.values_mut() {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 use downburst_hub::{
-    CurrentKeys, FanOut, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegSession, LegStart,
+    CurrentKeys, FanOut, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegStart,
     LegState, LegTrials, Progress, ProofSecrets, RunningLeg,
 };
 use downburst_model::{LegId, Sequence, SiteName, WallMicros};
@@ -97,7 +97,7 @@ impl Leg {
         let (name, epoch, after) = (feed.name(), feed.epoch(), carried.after);
         let may_go = carried.repeats.as_ref().map(|it| Arc::clone(&it.may_go));
         let start = LegStart { line, draws: &draws, group, feed: name, epoch, after };
-        let open = LegSession::on(line.leg, &hub.roster.sessions());
+        let open = hub.leg_sessions(line.leg);
         let settings = start.settings(outlet.mtu_bytes());
         let machine = downburst_hub::Leg::new(hub.clock.monotonic(), settings, &open);
         let (source, path) = (outlet.source(), outlet.path());

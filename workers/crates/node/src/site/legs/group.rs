@@ -1,24 +1,24 @@
 //! One thread per multicast leg, which reads its group.
+mod account;
+mod way;
+
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::{Duration, Instant};
 
 use downburst_model::{LegId, Micros};
 use downburst_session::{LegJoin, ReceiveBuffer, Reception};
-use downburst_site::{Announcer, GroupRead, GroupReading, LegNews, Spinning, reception};
+use downburst_site::{GroupRead, GroupReading, LegNews, Spinning, reception};
 use downburst_vcmtp::{Datagram, LegKey, Opener, long_train_time};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::Shared;
 use super::priority::Urgent;
-use crate::udp::{GroupReceiver, Membership, RECEIVE_BUFFER_BYTES, needed_buffer_bytes, receive_limit_bytes};
-
-mod account;
-
+use crate::udp::{GroupReceiver, RECEIVE_BUFFER_BYTES, needed_buffer_bytes, receive_limit_bytes};
 use account::Account;
+use way::{Way, interface_of};
 
 /// The way in which this site's host reads groups.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,7 @@ pub(super) struct Group {
 struct Listener {
     leg: LegId,
     receiver: GroupReceiver,
-    /// Of a leg that a relay sends by unicast.
-    announcer: Option<Announcer>,
+    way: Way,
     reading: GroupReading,
     /// Of a feed with a deadline: the thread gathers nothing, and polls before it blocks.
     spinning: Option<Spinning>,
@@ -79,7 +78,7 @@ impl Group {
                 None => format!("the multicast group {group} port {port} can't be joined: {error}"),
             }
         };
-        let receiver = open(join, fallback, reading).map_err(|error| sentence(&error))?;
+        let (receiver, way) = way::open(join, fallback, reading).map_err(|error| sentence(&error))?;
         let buffer = ReceiveBuffer {
             asked_bytes: reading.asked_bytes() as u64,
             granted_bytes: receiver.receive_buffer_bytes() as u64,
@@ -92,7 +91,7 @@ impl Group {
             group = join.group,
             source = join.source,
             interface = interface_of(join, fallback),
-            by_unicast = join.pass.is_some(),
+            way = way.name(),
             receive_buffer_bytes = reception.buffer_bytes,
             path = reception.path,
             "listening to a group"
@@ -105,7 +104,7 @@ impl Group {
         let listener = Listener {
             leg: join.leg,
             receiver,
-            announcer: join.pass.as_ref().map(|pass| Announcer::new(Micros(0), join.leg, pass)),
+            way,
             reading: GroupReading::new(Micros(0), join.rate_bps, long_train_time(join.rate_bps)),
             spinning: has_deadline.then(Spinning::default),
             opener: opener(join),
@@ -146,37 +145,6 @@ impl Reading {
     fn asked_bytes(self) -> usize {
         self.buffer_bytes.unwrap_or(RECEIVE_BUFFER_BYTES)
     }
-}
-
-/// Joins the leg's group, or opens a socket for the copies of its relay.
-fn open(join: &LegJoin, fallback: &str, reading: Reading) -> io::Result<GroupReceiver> {
-    let address = |text: &str| text.parse::<IpAddr>().map_err(io::Error::other);
-    let group = SocketAddr::new(address(&join.group)?, join.port);
-    if join.pass.is_some() {
-        check_relay(group).map_err(io::Error::other)?;
-        return GroupReceiver::of_relay(group, reading.offload, reading.asked_bytes());
-    }
-    GroupReceiver::join(&Membership {
-        group,
-        source: join.source.as_deref().map(address).transpose()?,
-        interface: interface_of(join, fallback).to_owned(),
-        offload: reading.offload,
-        buffer_bytes: reading.asked_bytes(),
-    })
-}
-
-fn interface_of<'a>(join: &'a LegJoin, fallback: &'a str) -> &'a str {
-    if join.interface.is_empty() { fallback } else { &join.interface }
-}
-
-/// Refuses an address at which no relay can be.
-fn check_relay(address: SocketAddr) -> Result<(), String> {
-    let ip = address.ip();
-    let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
-    if ip.is_multicast() || ip.is_unspecified() || is_broadcast || address.port() == 0 {
-        return Err(format!("{address} is no address of a host"));
-    }
-    Ok(())
 }
 
 /// As the session's receiver: the key in use, if it is not the next one, comes first.
@@ -246,26 +214,26 @@ impl Listener {
         }
     }
 
+    /// Sends the messages to a relay that are due. One to which no route leads is silent.
     fn announce(&mut self, now: Micros) {
-        if let Some(datagram) = self.announcer.as_mut().and_then(|announcer| announcer.poll(now)) {
-            self.receiver.tell_relay(&datagram);
+        while let Some((to, message)) = self.way.poll(now) {
+            match to.map_or(Ok(false), |relay| self.receiver.turn_to(relay)) {
+                Ok(true) => self.account.reopened(),
+                Ok(false) => {}
+                Err(_) => continue,
+            }
+            self.receiver.tell_relay(&message);
         }
     }
 
     /// One sentence on why nothing is received.
     fn reason(&self) -> String {
-        let silent = match &self.announcer {
-            Some(announcer) if announcer.is_taken() => {
-                "the relay answers, but sends nothing of the leg: look at its log and its session with the hub"
-            }
-            _ => "the relay does not answer: let UDP from this host to it pass, with its answers",
-        };
-        self.receiver.reason().unwrap_or_else(|| silent.to_owned())
+        self.way.reason().or_else(|| self.receiver.reason()).unwrap_or_default()
     }
 
-    /// The longest wait: announcements are due meanwhile.
+    /// The longest wait: messages to a relay are due in the meantime.
     fn patience_ms(&self, now: Micros) -> u16 {
-        let due = self.announcer.as_ref().map(|announcer| announcer.deadline().since(now).0.div_ceil(1_000));
+        let due = self.way.deadline().map(|deadline| deadline.since(now).0.div_ceil(1_000));
         let most = if self.kept.is_empty() { PATIENCE_MS } else { KEPT_PATIENCE_MS };
         due.and_then(|due_ms| u16::try_from(due_ms).ok()).map_or(most, |due_ms| due_ms.min(most))
     }
@@ -292,15 +260,14 @@ impl Listener {
         let is_readable = self.wait(began, started)?;
         let (waited, mut lengths) = (began.elapsed(), Vec::new());
         if is_readable {
-            let Self { receiver, opener, keys, announcer, account, .. } = self;
+            let Self { receiver, opener, keys, way, account, .. } = self;
             keys.try_iter().for_each(|key| opener.insert(&key));
             let now = micros(started.elapsed());
             let mut take = |datagram: &mut [u8]| {
-                if announcer.as_mut().is_some_and(|announcer| announcer.handle(now, datagram)) {
-                    return;
+                if let Some(datagram) = way.datagram(now, datagram) {
+                    lengths.push(datagram.len());
+                    opener.take(now, datagram);
                 }
-                lengths.push(datagram.len());
-                opener.take(now, datagram);
             };
             if counts {
                 account.counted(receiver.receive_counted(&mut take)?);
@@ -316,12 +283,10 @@ impl Listener {
     }
 }
 
-/// The relay does not have to wait for the announcement to expire.
+/// A relay does not have to wait for the reception to expire.
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Some(announcer) = &self.announcer {
-            self.receiver.tell_relay(&announcer.leave());
-        }
+        self.way.leave().into_iter().for_each(|message| self.receiver.tell_relay(&message));
     }
 }
 
@@ -360,19 +325,3 @@ const KEPT_READS: usize = 256;
 
 #[cfg(test)]
 mod spacing;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_at_which_no_relay_can_be_is_refused() {
-        for address in
-            ["239.0.0.1:5", "[ff3e::1]:5", "0.0.0.0:5", "[::]:5", "255.255.255.255:5", "10.0.0.9:0"]
-        {
-            let sentence = check_relay(address.parse().unwrap()).unwrap_err();
-            assert_eq!(sentence, format!("{address} is no address of a host"));
-        }
-        assert_eq!(check_relay("10.0.0.9:5".parse().unwrap()), Ok(()));
-    }
-}

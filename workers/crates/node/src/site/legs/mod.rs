@@ -23,6 +23,7 @@ pub(crate) type SharedReadings = Arc<Mutex<HostReadings>>;
 /// All legs of a connection.
 pub(super) struct Legs {
     shared: Shared,
+    amt: Option<String>,
     /// The feeds with a deadline.
     deadlines: BTreeSet<FeedName>,
     groups: BTreeMap<LegId, Group>,
@@ -42,13 +43,13 @@ struct Shared {
 }
 
 impl Legs {
-    pub(super) fn new(reading: Reading, readings: SharedReadings) -> Self {
+    pub(super) fn new(reading: Reading, readings: SharedReadings, amt: Option<String>) -> Self {
         let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
         let (answer_sender, answers) = mpsc::channel(DATAGRAM_BATCHES);
         let (groups, channels) = (BTreeMap::new(), BTreeMap::new());
         let deadlines = BTreeSet::new();
         let shared = Shared { reading, readings, found: found_sender };
-        Self { shared, deadlines, groups, channels, found, answer_sender, answers }
+        Self { shared, amt, deadlines, groups, channels, found, answer_sender, answers }
     }
 
     pub(super) fn ask(&self, leg: LegId, datagram: &[u8]) {
@@ -81,7 +82,8 @@ impl Legs {
 
     pub(super) fn join(&mut self, join: &LegJoin, local_address: &str, peer_address: &str) -> LegNews {
         let has_deadline = self.deadlines.contains(&join.feed);
-        match Group::join(join, local_address, has_deadline, &self.shared) {
+        let usual = self.amt.as_deref().unwrap_or(local_address);
+        match Group::join(join, usual, has_deadline, &self.shared) {
             Ok((group, reception)) => {
                 self.groups.insert(join.leg, group);
                 let channel = RepairChannel::open(join, peer_address, self.answer_sender.clone());

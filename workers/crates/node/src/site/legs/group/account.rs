@@ -42,6 +42,11 @@ impl Account {
         }
     }
 
+    /// Another socket took the place of this one: its counter begins at zero.
+    pub(super) fn reopened(&mut self) {
+        self.watch.reopened();
+    }
+
     /// The report that is due, if there is one.
     pub(super) fn news(&mut self, now: Micros, standing: PriorityStanding) -> Option<HostReading> {
         let reading = self.with(|readings| {

@@ -2,7 +2,7 @@
 //!
 //! Datagrams come over loopback, 12 µs apart. `make bench-spacing` runs it for 5 s each and judges the figures, which
 //! `cargo test -p downburst-node spacing -- --nocapture` prints for a fifth of a second.
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 
 use nix::time::{ClockId, clock_gettime};
 
