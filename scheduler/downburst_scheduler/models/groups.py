@@ -8,7 +8,7 @@ from downburst.domain.plans import Transport
 from downburst_scheduler.figures.wording import megabits, sites_of, some
 from downburst_scheduler.models.grouping import GroupingRules, Receiver, grouped
 from downburst_scheduler.models.offers import CircuitOffer
-from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Asked, Part
+from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Asked, Part, tunnels_of
 from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
 from downburst_scheduler.models.rates import whole
 from downburst_scheduler.models.repair import Repair, repair_share

@@ -145,11 +145,6 @@ impl LegRate {
         losses.counted_to = losses.counted_to.max(packets.last().unwrap_or(0));
     }
 
-    /// The present rate, in Ethernet-frame bits per second.
-    pub fn current_bps(&self) -> u64 {
-        self.current_bps
-    }
-
     /// The packets that sessions lost in the present interval; those without loss are absent. `sent` is the last packet
     /// number so far. In a large group the shares of the latest reports count.
     pub fn lost_lately(&self, sent: u64) -> BTreeMap<u64, u64> {

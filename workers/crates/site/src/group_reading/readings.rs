@@ -104,6 +104,11 @@ impl ReadingWatch {
         self.drops.read(counter)
     }
 
+    /// Another socket took the place of the one that was read: its counter begins at zero.
+    pub fn reopened(&mut self) {
+        self.drops = DropCount::default();
+    }
+
     /// The report that is due: what differs from the last one, at most once a second.
     pub fn report(&mut self, now: Micros, reading: Option<&HostReading>) -> Option<HostReading> {
         let reading =

@@ -103,7 +103,10 @@ pub(super) fn open(join: &LegJoin, fallback: &str, reading: Reading) -> io::Resu
     if let Some(pass) = &join.pass {
         check_relay(group).map_err(io::Error::other)?;
         let announcer = Announcer::new(Micros(0), join.leg, pass);
-        return Ok((GroupReceiver::of_relay(group, reading.offload, reading.asked_bytes())?, Way::Copies(Box::new(announcer))));
+        return Ok((
+            GroupReceiver::of_relay(group, reading.offload, reading.asked_bytes())?,
+            Way::Copies(Box::new(announcer)),
+        ));
     }
     let source = join.source.as_deref().map(address).transpose()?;
     let interface = interface_of(join, fallback);

@@ -5,7 +5,7 @@ from alembic import op
 
 from downburst.ledger.migrations.columns import of, optional, required
 
-revision = "0019"
+revision = "0017"
 down_revision = "0016"
 branch_labels = None
 depends_on = None
