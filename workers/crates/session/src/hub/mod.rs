@@ -392,15 +392,13 @@ impl HubSession {
     /// Takes the driver's answers about the logs.
     fn take_of_logs(&mut self, now: Now, input: HubInput) {
         match input {
-            HubInput::Duplicates { feed, rule } => {
-                self.serving.duplicates.insert(feed, rule);
-            }
+            HubInput::Duplicates { feed, rule } => drop(self.serving.duplicates.insert(feed, rule)),
             HubInput::Deadline { feed, deadline_us } => self.set_deadline(&feed, deadline_us),
             HubInput::Feed { feed, epoch, head, unicast_leg } if self.is_active() => {
                 self.take_feed(feed, epoch, head, unicast_leg);
             }
             HubInput::Feed { feed, epoch, head, unicast_leg } => {
-                self.serving.early.insert(feed, (epoch, head, unicast_leg));
+                drop(self.serving.early.insert(feed, (epoch, head, unicast_leg)));
             }
             HubInput::Entries { feed, after, entries, read_to } => {
                 self.take_entries(now, (feed, after, read_to), entries);
