@@ -364,9 +364,7 @@ impl HubSession {
     }
 
     fn send_all(&mut self, messages: Vec<Message>) {
-        for message in messages {
-            self.send(message);
-        }
+        messages.into_iter().for_each(|message| self.send(message));
     }
 
     fn event(&mut self, event: HubEvent) {
@@ -398,7 +396,7 @@ impl HubSession {
                 self.take_feed(feed, epoch, head, unicast_leg);
             }
             HubInput::Feed { feed, epoch, head, unicast_leg } => {
-                drop(self.serving.early.insert(feed, (epoch, head, unicast_leg)));
+                self.serving.early.insert(feed, (epoch, head, unicast_leg));
             }
             HubInput::Entries { feed, after, entries, read_to } => {
                 self.take_entries(now, (feed, after, read_to), entries);
@@ -431,9 +429,7 @@ impl HubSession {
             HubInput::KeepCircuits(set) => self.send(set),
             HubInput::WantCredential(wanted) => self.send(wanted),
             HubInput::KeepCredential(kept) => self.send(kept),
-            HubInput::PacketsGone { leg, leg_epoch, packets } => {
-                self.send(crate::PacketsGone { leg, leg_epoch, packets });
-            }
+            HubInput::PacketsGone { leg, leg_epoch, packets: gone } => self.tell_gone(leg, leg_epoch, gone),
             input => self.take_for_siblings(now, input),
         }
     }
@@ -505,9 +501,9 @@ impl Machine for HubSession {
         let covers = self.serving.feeds.values().filter_map(Feed::deadline);
         let paced = self.line.pacer.opens_at().filter(|_| self.line.outbox.waiting_bytes() > 0);
         let late = self.line.late_pacer.opens_at().filter(|_| self.line.outbox.has_late());
-        let (held, referrals) = (self.serving.holds.deadline(), self.referrals.deadline());
-        let timers =
-            [liveness, self.streams.deadline(), self.resends_deadline(), referrals, paced, late, held];
+        let (held, streams) = (self.serving.holds.deadline(), self.streams.deadline());
+        let (referrals, resends) = (self.referrals.deadline(), self.resends_deadline());
+        let timers = [liveness, streams, resends, referrals, paced, late, held];
         covers.chain(timers.into_iter().flatten()).min()
     }
 }
