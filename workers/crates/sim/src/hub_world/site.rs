@@ -368,10 +368,6 @@ impl Site {
             | SiteEvent::Nodes(_)
             | SiteEvent::Ways(_)
             | SiteEvent::Refused(_)
-            | SiteEvent::SiblingTerms(_)
-            | SiteEvent::SiblingGrant(_)
-            | SiteEvent::SiblingWithdrawn(_)
-            | SiteEvent::Referral(_)
             | SiteEvent::Clock(_) => {}
         }
     }
