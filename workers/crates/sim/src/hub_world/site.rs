@@ -352,6 +352,9 @@ impl Site {
             SiteEvent::LegJoined { .. } => self.counts.joined += 1,
             SiteEvent::LegLeft { .. } => self.counts.left += 1,
             SiteEvent::StreamAttached(_) => self.counts.streams += 1,
+            SiteEvent::SiblingGrant(_) | SiteEvent::SiblingWithdrawn(_) | SiteEvent::Fetch(_) => {
+                panic!("{} reports no siblings, and the hub names one", self.name)
+            }
             SiteEvent::StreamEnded { .. }
             | SiteEvent::RepairChannel { .. }
             | SiteEvent::Welcome { .. }
@@ -368,6 +371,7 @@ impl Site {
             | SiteEvent::Nodes(_)
             | SiteEvent::Ways(_)
             | SiteEvent::Refused(_)
+            | SiteEvent::SiblingTerms(_)
             | SiteEvent::Clock(_) => {}
         }
     }
