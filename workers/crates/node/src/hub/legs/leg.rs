@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 use downburst_hub::{
-    CurrentKeys, FanOut, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegStart,
-    ProofSecrets, RunningLeg,
+    CurrentKeys, FanOut, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegStart, ProofSecrets,
+    RunningLeg,
 };
 use downburst_log::ProductLog as _;
 use downburst_model::{LegId, Sequence, SiteName, WallMicros};
