@@ -6,9 +6,9 @@ use downburst_vcmtp::SenderStats;
 
 /// The losses of the packets that were sent in busy intervals.
 ///
-/// A loss belongs to the interval in which its packet was sent, whenever it is requested; requests come until a second
-/// later, so an interval is a trial only then. A leg that pauses says nothing about lines: their queues absorb what comes
-/// in between. Neither does the interval after a cut, in which the queues are still full.
+/// A loss belongs to the interval in which its packet was sent, whenever it is requested; requests come until a
+/// second later, so an interval is a trial only then. A leg that pauses says nothing about lines: their queues absorb
+/// what comes in between. Neither does the interval after a cut, in which the queues are still full.
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
     present: Option<Present>,
@@ -60,8 +60,8 @@ impl Intervals {
         }
     }
 
-    /// Ends the present interval; returns the trials whose losses are all known. The leg's rate is `rate_bps` now, and
-    /// `shares` are the losses by session where requests do not show them.
+    /// Ends the present interval; returns the trials whose losses are all known. The leg's rate is `rate_bps` now,
+    /// and `shares` are the losses by session where requests do not show them.
     pub(super) fn end(
         &mut self,
         now: Micros,
