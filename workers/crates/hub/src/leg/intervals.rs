@@ -152,6 +152,9 @@ mod tests {
 
     const RATE_BPS: u64 = 8_000_000;
 
+    /// Packets by session.
+    type Losses = Vec<(u64, u64)>;
+
     /// A leg that sends packets of 1,500 bytes, in quarters of a second.
     #[derive(Default)]
     struct Leg {
@@ -162,12 +165,7 @@ mod tests {
 
     impl Leg {
         /// A quarter of a second with so many packets, at this rate, and then at another.
-        fn quarter(
-            &mut self,
-            packets: u64,
-            rate_bps: u64,
-            then_bps: u64,
-        ) -> Vec<(u64, u64, Vec<(u64, u64)>)> {
+        fn quarter(&mut self, packets: u64, rate_bps: u64, then_bps: u64) -> Vec<(u64, u64, Losses)> {
             (self.quarters, self.packets) = (self.quarters + 1, self.packets + packets);
             let (now, stats) = (Micros::from_millis(250 * self.quarters), self.stats());
             let found = self.intervals.end(now, rate_bps, &stats, None);
@@ -176,7 +174,7 @@ mod tests {
         }
 
         /// Quarters without packets; the packets and losses of all trials.
-        fn pause(&mut self, quarters: u64) -> Vec<(u64, Vec<(u64, u64)>)> {
+        fn pause(&mut self, quarters: u64) -> Vec<(u64, Losses)> {
             let found = (0..quarters).flat_map(|_| self.quarter(0, RATE_BPS, RATE_BPS)).collect::<Vec<_>>();
             found.into_iter().map(|(_, packets, lost)| (packets, lost)).collect()
         }
