@@ -51,7 +51,7 @@ class LineWatch:
 
     def resumed(self, plan: Plan, now_s: float) -> None:
         """Continues with the limits of a plan of an earlier run."""
-        for leg in plan.legs:
+        for leg in plan.legs if self._rules.enabled else ():
             limit_bps = plan.figures.get(leg_figure(leg.leg, "line_bps"))
             if isinstance(limit_bps, float):
                 wait_s = self._rules.retry_s
@@ -87,7 +87,7 @@ class LineWatch:
         for leg in event.legs:
             if leg.rate_bps is not None:
                 self._paces_bps[leg.feed, leg.leg] = leg.rate_bps
-            if leg.trials and is_network(leg.feed, leg.leg):
+            if self._rules.enabled and leg.trials and is_network(leg.feed, leg.leg):
                 self._tried(leg, event.sender, now_s, changed)
         for feed, lines in self._lines.items():
             after = stepped(lines, now_s)
@@ -101,7 +101,7 @@ class LineWatch:
         """Records that a site left a group; True if its usable rate is known."""
         if event.state != "joined":
             self._on.pop((event.feed, event.site), None)
-        if event.state == "too-slow":
+        if event.state == "too-slow" and self._rules.enabled:
             lines = self._lines.setdefault(event.feed, {})
             lines[event.site] = left(lines.get(event.site, Line()), now_s, self._rules)
         return self.line(event.feed, event.site).limit_bps is not None
@@ -139,10 +139,11 @@ class LineWatch:
             for (feed, site), on in self._on.items()
             if feed == leg.feed and (on.sender, on.leg) == (sender, leg.leg)
         }
+        settled = [site for site, since_s in hearing.items() if now_s - since_s >= HEARS_S]
         for trial in leg.trials:
-            for site, lost in _losses(trial, hearing):
+            for site, lost in _losses(trial, settled):
                 before = lines.get(site, Line())
-                tried = Point(float(trial.rate_bps), trial.packets, min(lost, trial.packets), now_s)
+                tried = Point(float(trial.rate_bps), trial.packets, lost, now_s)
                 if _catches_up(tried, hearing.get(site, now_s)):
                     continue
                 lines[site] = after = self._observed(before, tried)
@@ -162,11 +163,13 @@ def _catches_up(tried: Point, since_s: float) -> bool:
     return 0 < tried.lost <= MOST_NOISE * tried.packets and tried.at_s - since_s < CATCHES_UP_S
 
 
-def _losses(trial: LegTrial, hearing: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _losses(trial: LegTrial, settled: Iterable[str]) -> Iterator[tuple[str, int]]:
     lost = dict(trial.lost)
     yield from lost.items()
-    yield from ((site, 0) for site in hearing if site not in lost)
+    yield from ((site, 0) for site in settled if site not in lost)
 
 
+HEARS_S = 3.0
+"""A trial is reported up to two seconds after its packets. A site that joined since then lost none of them."""
 CATCHES_UP_S = 15.0
 """Losses above a fifth count from the first second on: the node ends them in any case."""

@@ -52,7 +52,7 @@ class Pace:
             telling_span_s=min(FIRST_SPAN_S / scale, window_s * NEARLY_FULL),
         )
         retry_s = settings.multicast.retry_minutes * 60 / scale
-        trials = TrialRules(return_s=retry_s / RETURNS_SOONER, retry_s=retry_s)
+        trials = TrialRules(retry_s / RETURNS_SOONER, retry_s, enabled=wanted.groups_by_losses)
         return cls(max(wanted.step_s / scale, 1.0), window_s, max(60 / scale, 1.0), rules, trials)
 
 

@@ -50,6 +50,11 @@ class SchedulerSettings(Section):
         default=False,
         description="Whether changes are only logged and stored, not made. Pins and fallbacks are made.",
     )
+    groups_by_losses: bool = Field(
+        default=False,
+        description="Whether the losses of a group set the rates of its sites' lines, for groups by rate. Without it "
+        "only stated access rates and sweeps do.",
+    )
     circuit_cost: float = Field(
         default=1.0,
         ge=0,

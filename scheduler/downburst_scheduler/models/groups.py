@@ -1,7 +1,7 @@
 """Groups of a feed's sites as parts of a plan: their members and paces."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from downburst.domain.plans import Transport
@@ -25,7 +25,8 @@ def grouped_sites(
         return (_group(asked, members, limit_bps),)
     fastest_bps = _fastest_bps(asked)
     receivers = [_receiver(str(number), one, fastest_bps) for number, one in enumerate(members)]
-    receivers = _in_steps(sorted(receivers, key=lambda one: one.rate_bps))
+    by_losses = {str(number) for number, one in enumerate(members) if any(site.lossy for site in one.members)}
+    receivers = _in_steps(sorted(receivers, key=lambda one: one.rate_bps), by_losses)
     paces_bps = {one.site: one.rate_bps for one in receivers}
     rules = GroupingRules(GROUP_SHARE_OF_EGRESS * asked.situation.egress_bps, largest_groups=most)
     found = grouped(receivers, float(asked.arrivals.size_bytes.mean()), rules)
@@ -60,12 +61,16 @@ def relayed_groups(asked: Asked, *, insists: bool = False) -> tuple[Part, ...]:
     return tuple(part for part in groups if part.outcome is None or (part.outcome.utilisation or 0.0) <= 1)
 
 
-def _in_steps(receivers: Sequence[Receiver]) -> list[Receiver]:
-    """Receivers in order of their rate; those of nearly the same rate get the lowest of these, to stay together."""
+def _in_steps(receivers: Sequence[Receiver], by_losses: Container[str]) -> list[Receiver]:
+    """Receivers in order of their rate; those of nearly the same rate get the lowest of these, to stay together.
+
+    `by_losses` has those whose rates are known only by the losses of groups.
+    """
     found: list[Receiver] = []
     for one in receivers:
         alike_bps = found[-1].rate_bps if found else 0.0
-        found.append(replace(one, rate_bps=alike_bps) if one.rate_bps <= alike_bps * ALIKE else one)
+        alike = ALIKE_BY_LOSSES if one.site in by_losses else ALIKE
+        found.append(replace(one, rate_bps=alike_bps) if one.rate_bps <= alike_bps * alike else one)
     return found
 
 
@@ -192,4 +197,6 @@ def _unheard(asked: Asked, groups: Sequence[Part]) -> str:
 
 ALIKE = 1.05
 """Measured rates of equal lines differ by a few per cent."""
+ALIKE_BY_LOSSES = 1.25
+"""The queue of a line hides a part of its losses, more of a fast group's than of a slow one's."""
 ROUNDING = 1e-9

@@ -26,8 +26,8 @@ class Repair(StrEnum):
 
 def repair_share(size_bytes: Floats, losses: Sequence[float], repair: Repair) -> Floats:
     """Repair over product bytes for products of these sizes; small ones round up to whole symbols."""
-    worst = max(losses, default=0.0)
-    if worst <= 0:
+    losses = [min(loss, MOST_LOSS) for loss in losses]
+    if max(losses, default=0.0) <= 0:
         return np.zeros(len(size_bytes))
     if repair is Repair.UNICAST:
         return np.full(len(size_bytes), sum(loss / (1 - loss) for loss in losses))
@@ -79,4 +79,6 @@ def _binomial_cdf(blocks: int, loss: float, limit: int) -> Floats:
     return result
 
 
+MOST_LOSS = 0.5
+"""The repair of half is as much as the products, and more is not measured. Sites that lose more leave their group."""
 BLOCK_BYTES = 1_400.0

@@ -78,6 +78,15 @@ def test_sites_of_nearly_the_same_rate_share_a_group() -> None:
     assert [part.rate_bps for part in found.best.groups] == [4e6, 20e6]
 
 
+@pytest.mark.parametrize(("said", "together"), [("it lost", True), ("", False)], ids=["by losses", "as stated"])
+def test_rates_by_losses_that_agree_within_their_error_share_a_group(said: str, together: bool) -> None:
+    rates_bps = [20e6, 20e6, 3.92e6, 4.36e6]
+    found = [SiteFacts(access_bps=rate, name=f"s{number}", lossy=said) for number, rate in enumerate(rates_bps)]
+    situation = Situation(found, multicast_rate_bps=40e6, objective=Objective(0.99, 1.0))
+    groups = [part.sites for part in compare(PRODUCTS, situation).best.groups]
+    assert (groups == [("s2", "s3"), ("s0", "s1")]) is together
+
+
 def test_the_mean_miss_of_sites_shows_the_gain_of_some() -> None:
     one, several = chosen(1.0, *([4e6] * 4)).best, chosen(1.0, *FOUR).best
     situation = Situation(objective=Objective(0.99, 1.0))

@@ -24,6 +24,12 @@ from unit.scheduler.closed_forms import erlang_b
 from unit.scheduler.feeds import arrivals, ngrid_hour, steady
 
 
+@pytest.mark.parametrize("repair", list(Repair))
+def test_a_group_that_loses_all_is_repaired_about_as_much_as_one_that_loses_half(repair: Repair) -> None:
+    sizes = np.array([1e3, 1e6])
+    assert list(repair_share(sizes, [1.0], repair)) == list(repair_share(sizes, [0.5], repair))
+
+
 def shared_anew(products: list[tuple[float, float]], caps_bps: list[float], egress_bps: float) -> list[float]:
     """The last completion at each site if the egress is divided max-min among the sites with a backlog."""
     backlogs, done, now_s = [0.0] * len(caps_bps), [0.0] * len(caps_bps), 0.0

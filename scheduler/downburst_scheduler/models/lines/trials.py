@@ -1,7 +1,8 @@
 """The rate that a site's line carries, by the losses of its group at each rate, and the way back to faster rates.
 
 A line of capacity `c` that is sent a rate `r` above it loses `1 - c / r`: what arrives is `c`, whatever was sent. So
-one lossy rate shows the capacity, and the site belongs to a group no faster than that. Loss that hardly falls at a
+one lossy rate shows the capacity, and the site belongs to a group no faster than that. Several seconds have to agree
+about it: beside a repair or a stall less arrives, and a queue hides the first losses. Loss that hardly falls at a
 lower rate is noise: repair is for it, and it limits nothing.
 
 A limit ends by a trial: the site goes at a faster rate, and stays there if it loses nothing for some seconds. If it
@@ -22,6 +23,8 @@ class TrialRules:
     """Until the first trial of a line that carried more before."""
     retry_s: float = 1_800.0
     """Until that of a line that never did."""
+    enabled: bool = True
+    """False: losses set no limits."""
 
     @property
     def longest_s(self) -> float:
@@ -43,6 +46,11 @@ class Point:
         """The share of lost packets."""
         return self.lost / self.packets
 
+    @property
+    def received_bps(self) -> float:
+        """What arrived: the rate less the loss."""
+        return self.rate_bps * (1 - self.loss)
+
     def faded(self, now_s: float) -> "Point":
         """The point with its packets weighed by their age."""
         weight = 0.5 ** ((now_s - self.at_s) / HALF_LIFE_S)
@@ -53,18 +61,24 @@ class Point:
 class Excess:
     """Losses that were seen and are not judged yet."""
 
-    seconds: int
-    packets: int
-    received_bps: float
-    """Mean over the packets: the rate less the loss."""
-    rate_bps: float
-    """The lowest rate with such a loss."""
-    at_s: float
+    seconds: tuple[Point, ...]
+    """The oldest first."""
 
     @property
-    def loss(self) -> float:
-        """The share of lost packets at about this rate."""
-        return max(1 - self.received_bps / self.rate_bps, 0.0)
+    def at_s(self) -> float:
+        """The time of the last one."""
+        return self.seconds[-1].at_s
+
+    @property
+    def rate_bps(self) -> float:
+        """The lowest rate with such a loss."""
+        return min(second.rate_bps for second in self.seconds)
+
+    def agreed(self, count: int) -> Point | None:
+        """The median of so many last seconds by what arrived, if these agree."""
+        last = sorted(self.seconds[-count:], key=lambda second: second.received_bps)
+        agree = len(last) == count and last[-1].received_bps <= last[0].received_bps * AGREE
+        return last[(count - 1) // 2] if agree else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,31 +131,34 @@ class Waits(TypedDict):
 
 
 def observed(line: Line, tried: Point, rules: TrialRules) -> Line:
-    """The line after a second in which its group was sent at a rate; few packets say nothing."""
-    if tried.packets < TELLING_PACKETS:
+    """The line after a second in which its group was sent at a rate.
+
+    Few packets say nothing, nor does a second in which nothing arrived: that was no line.
+    """
+    if tried.packets < TELLING_PACKETS or tried.lost >= tried.packets:
         return line
     line = replace(line, points=_with(line.points, tried))
     if tried.loss <= max(TOLERATED, NOISE_ROOM * line.noise):
         return _carried(line, tried, rules)
-    line = replace(line, excess=_more(line.excess, tried))
-    is_sure = line.excess is not None and line.excess.seconds >= SURE_SECONDS
-    return _judged(line, tried.at_s, rules) if is_sure or tried.at_s - line.left_s <= LEFT_LATELY_S else line
+    return _judged(replace(line, excess=_more(line.excess, tried)), tried.at_s, rules)
 
 
 def left(line: Line, now_s: float, rules: TrialRules) -> Line:
     """The line after its site left a group as too fast: that confirms the losses seen shortly before or after."""
-    line = replace(line, left_s=now_s)
-    if line.excess is not None and now_s - line.excess.at_s <= LEFT_LATELY_S:
-        return _judged(line, now_s, rules)
-    if line.trial is None:
-        return line
+    judged = _judged(replace(line, left_s=now_s), now_s, rules)
+    if line.trial is None or judged.trial is None:
+        return judged
+    line = judged
     backoff_s = min(2 * line.backoff_s, rules.longest_s)
     return replace(line, trial=None, backoff_s=backoff_s, retry_at_s=now_s + backoff_s)
 
 
 def probed(line: Line, knee_bps: float, now_s: float) -> Line:
     """The line after a sweep of its path: a knee above the limit makes the next trial due."""
-    if line.limit_bps is None or knee_bps <= line.limit_bps * FASTER:
+    if line.limit_bps is None:
+        return line
+    known_bps = max(line.limit_bps, line.seen.received_bps if line.seen else 0.0)
+    if knee_bps <= known_bps * FASTER:
         return line
     return replace(line, retry_at_s=min(line.retry_at_s, now_s))
 
@@ -184,19 +201,30 @@ def _carried(line: Line, tried: Point, rules: TrialRules) -> Line:
 
 
 def _judged(line: Line, now_s: float, rules: TrialRules) -> Line:
-    """After losses that are sure: noise, or a limit at what arrived."""
+    """After losses: noise, or a limit at what arrived, once enough seconds agree about it."""
     excess = line.excess
-    if excess is None:
+    lately = now_s - line.left_s <= LEFT_LATELY_S
+    if excess is None or now_s - excess.at_s > LEFT_LATELY_S:
         return line
-    if _is_noise(line, excess, now_s):
-        noise = max(line.noise, excess.loss)
+    needed = CONFIRMED_SECONDS if lately or line.trial else SURE_SECONDS
+    if lately and excess.seconds[-1].loss <= PLAUSIBLE:
+        needed = 1
+    agreed = excess.agreed(needed)
+    if agreed is None:
+        return line
+    if _is_noise(line, excess.rate_bps, agreed, now_s):
+        noise = max(line.noise, agreed.loss)
         return replace(line, noise=noise, limit_bps=None, seen=None, excess=None, trial=None, retry_at_s=math.inf)
-    limit_bps = excess.received_bps * MARGIN
+    limit_bps = _limit_by(agreed)
     if line.trial is None and line.limit_bps is not None:
         limit_bps = min(limit_bps, line.limit_bps)
-    seen = Point(excess.rate_bps, excess.packets, excess.packets * excess.loss, now_s)
     waits = _waits(line, limit_bps, now_s, rules)
-    return replace(line, limit_bps=limit_bps, seen=seen, excess=None, trial=None, **waits)
+    return replace(line, limit_bps=limit_bps, seen=agreed, excess=None, trial=None, **waits)
+
+
+def _limit_by(agreed: Point) -> float:
+    """The rate for a line's group by what arrived: the further above it the group was, the less exact."""
+    return agreed.received_bps * (MARGIN if agreed.loss <= EXACT_LOSS else COARSE_MARGIN)
 
 
 def _waits(line: Line, limit_bps: float, now_s: float, rules: TrialRules) -> "Waits":
@@ -216,17 +244,16 @@ def _waits(line: Line, limit_bps: float, now_s: float, rules: TrialRules) -> "Wa
     return {"backoff_s": wait_s, "retry_at_s": now_s + wait_s, "fell_s": fell_s}
 
 
-def _is_noise(line: Line, excess: Excess, now_s: float) -> bool:
-    """True if the loss hardly fell since a faster rate: that of a full line would have."""
-    if excess.loss > MOST_NOISE:
+def _is_noise(line: Line, rate_bps: float, agreed: Point, now_s: float) -> bool:
+    """True if the loss at this rate hardly fell since a faster one: that of a full line would have."""
+    if agreed.loss > MOST_NOISE:
         return False
     for point in line.points:
         before = point.faded(now_s)
-        if before.rate_bps < excess.rate_bps * FASTER or before.packets < TELLING_PACKETS:
+        if before.rate_bps < rate_bps * FASTER or before.packets < TELLING_PACKETS:
             continue
-        capacity_bps = before.rate_bps * (1 - before.loss)
-        expected = max(1 - capacity_bps / excess.rate_bps, 0.0)
-        if (expected + before.loss) / 2 < excess.loss <= before.loss * NOISE_ROOM:
+        expected = max(1 - before.received_bps / rate_bps, 0.0)
+        if (expected + before.loss) / 2 < agreed.loss <= before.loss * NOISE_ROOM:
             return True
     return False
 
@@ -239,20 +266,11 @@ def _without_verdict(line: Line, now_s: float) -> Line:
 
 
 def _more(excess: Excess | None, tried: Point) -> Excess:
-    received_bps = tried.rate_bps * (1 - tried.loss)
-    new = Excess(1, round(tried.packets), received_bps, tried.rate_bps, tried.at_s)
-    if excess is None or tried.at_s - excess.at_s > FORGOTTEN_S:
-        return new
-    packets = excess.packets + new.packets
-    mean_bps = (excess.received_bps * excess.packets + received_bps * new.packets) / packets
-    # The queue of a line hides the loss of its first moment, so the lower value is the nearer one.
-    return Excess(
-        excess.seconds + (tried.at_s > excess.at_s),
-        packets,
-        min(mean_bps, received_bps),
-        min(excess.rate_bps, tried.rate_bps),
-        tried.at_s,
-    )
+    """The losses with another one; of two rates in one second the one with more packets counts."""
+    before = [one for one in excess.seconds if tried.at_s - one.at_s <= FORGOTTEN_S] if excess else []
+    if before and tried.at_s <= before[-1].at_s:
+        tried = max(before.pop(), tried, key=lambda one: one.packets)
+    return Excess((*before[-(SURE_SECONDS - 1) :], tried))
 
 
 def _with(points: tuple[Point, ...], tried: Point) -> tuple[Point, ...]:
@@ -270,12 +288,21 @@ TOLERATED = 0.03
 """Loss that repair is for; the rate of a leg follows above 2 %."""
 MARGIN = 0.95
 """The rest of a line is for repairs, requests and other sessions."""
-SURE_SECONDS = 2
-"""A stall of a machine loses packets in one second."""
+EXACT_LOSS = 0.6
+COARSE_MARGIN = 0.8
+"""Of a product that took a third of a second at ten times the rate of a line, a queue of 64 KB hides a tenth."""
+SURE_SECONDS = 3
+"""A stall of a machine loses packets in one or two seconds, at no steady rate."""
+CONFIRMED_SECONDS = 2
+"""The same for a site that has just left its group, or is tried at a faster rate."""
+PLAUSIBLE = 0.95
+"""With more loss, the leave of a site may be that of one that stopped, and one second is no measure of its line."""
+AGREE = 1.25
+"""A queue hides a tenth or two of the losses of a short product."""
 LEFT_LATELY_S = 3.0
-FORGOTTEN_S = 30.0
+FORGOTTEN_S = 60.0
 FASTER = 1.1
-ALIKE = 1.15
+ALIKE = 1.25
 RAISE = 1.5
 PROVEN_SECONDS = 4
 TRIAL_ENDS_S = 60.0

@@ -145,16 +145,11 @@ impl LegRate {
         losses.counted_to = losses.counted_to.max(packets.last().unwrap_or(0));
     }
 
-    /// The packets that sessions lost in the present interval; those without loss are absent. `sent` is the last packet
-    /// number so far. In a large group the shares of the latest reports count.
-    pub fn lost_lately(&self, sent: u64) -> BTreeMap<u64, u64> {
-        if self.by_reports {
-            let lately = sent.saturating_sub(self.marks.back().copied().unwrap_or(0)) as f64;
-            let lost = |session: u64| (session, (self.reports.share_of(session) * lately) as u64);
-            return self.reports.above(0.0).map(lost).collect();
-        }
-        let lossy = self.sites.iter().filter(|(_, lost)| lost.lately > 0);
-        lossy.map(|(session, lost)| (*session, lost.lately)).collect()
+    /// In a large group, whose sites request few of their losses, the shares that they reported lately, by session;
+    /// those without loss are absent. `None` in a small group, where requests show every loss.
+    pub fn reported_shares(&self) -> Option<BTreeMap<u64, f64>> {
+        let share = |session: u64| (session, self.reports.share_of(session));
+        self.by_reports.then(|| self.reports.above(0.0).map(share).collect())
     }
 
     /// True at the end of an interval, when [`Self::look`] should be called.

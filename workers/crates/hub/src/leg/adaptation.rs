@@ -4,7 +4,8 @@ use downburst_model::{Machine as _, Micros, Now, SiteName};
 use downburst_vcmtp::{LegRate, Request, Sender, SenderInput, Straggler};
 
 use super::api::{LegInterface, LegOutput, LegSession};
-use super::trials::{Intervals, LegTrial, SiteLoss};
+use super::intervals::{Intervals, Tried};
+use super::trials::{LegTrial, SiteLoss};
 
 /// A leg's adaptation to its sites: the rate follows their losses, datagrams fit their paths, and proofs cover all
 /// readers.
@@ -76,6 +77,7 @@ impl<C: Clone> Adaptation<C> {
             Some(channel) => drop(self.channels.insert(session, channel)),
             None => drop(self.channels.remove(&session)),
         }
+        self.intervals.asked(session, &request.packets, sent);
         self.rate.lost(now, session, request, sent);
     }
 
@@ -105,7 +107,7 @@ impl<C: Clone> Adaptation<C> {
         if !self.rate.is_due(now.monotonic) {
             return outputs;
         }
-        outputs.extend(self.trial(now.monotonic, open, sender).map(LegOutput::Trial));
+        outputs.extend(self.trials(now.monotonic, open, sender).into_iter().map(LegOutput::Trial));
         let changed = self.rate.look(now.monotonic, sender.stats().packets, members);
         let stragglers: Vec<Straggler> = self.rate.stragglers();
         outputs.extend(stragglers.into_iter().map(LegOutput::TakeOff));
@@ -113,24 +115,32 @@ impl<C: Clone> Adaptation<C> {
             sender.handle(now, SenderInput::Rate(rate_bps.min(self.cap_bps)));
             outputs.push(LegOutput::Rate(rate_bps));
         }
+        self.intervals.begin(now.monotonic, self.sent_bps(), &sender.stats());
         outputs
     }
 
-    /// The losses of the past interval, if it was a trial of the rate.
-    fn trial(
+    /// The rate at which packets leave.
+    fn sent_bps(&self) -> u64 {
+        self.rate.current_bps().min(self.cap_bps)
+    }
+
+    /// Ends the present interval; the trials whose losses are known by now.
+    fn trials(
         &mut self,
         now: Micros,
         open: &BTreeMap<SiteName, LegSession>,
         sender: &Sender,
-    ) -> Option<LegTrial> {
-        let (rate_bps, stats) = (self.rate.current_bps(), sender.stats());
-        let packets = self.intervals.end(now, rate_bps, &stats)?;
-        let by_session = self.rate.lost_lately(stats.packets);
-        let lost = open.iter().filter_map(|(site, it)| {
-            let packets = *by_session.get(&it.session)?;
-            Some(SiteLoss { site: site.clone(), packets })
-        });
-        Some(LegTrial { rate_bps, packets, lost: lost.collect() })
+    ) -> Vec<LegTrial> {
+        let shares = self.rate.reported_shares();
+        let found = self.intervals.end(now, self.sent_bps(), &sender.stats(), shares.as_ref());
+        let named = |Tried { rate_bps, packets, lost: by_session }: Tried| {
+            let lost = open.iter().filter_map(|(site, it)| {
+                let packets = *by_session.get(&it.session)?;
+                Some(SiteLoss { site: site.clone(), packets })
+            });
+            LegTrial { rate_bps, packets, lost: lost.collect() }
+        };
+        found.into_iter().map(named).collect()
     }
 
     /// Fits the length of datagrams to the narrowest path: the path to one site may be narrower than the others,

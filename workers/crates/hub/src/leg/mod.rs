@@ -3,6 +3,7 @@ mod adaptation;
 mod api;
 mod channels;
 mod front;
+mod intervals;
 mod keys;
 mod machine;
 mod proofs;

@@ -1,8 +1,7 @@
 //! The losses of a leg's sites at the rates at which it was sent: measurements of their lines.
 use std::collections::BTreeMap;
 
-use downburst_model::{Micros, SiteName};
-use downburst_vcmtp::SenderStats;
+use downburst_model::SiteName;
 use serde::Serialize;
 
 /// The losses of packets that a leg sent at one rate.
@@ -60,54 +59,11 @@ impl LegTrial {
     }
 }
 
-/// The intervals of a leg, of which the busy ones are trials of its rate.
-///
-/// A leg that pauses says nothing about lines: their queues absorb what comes in between. The interval after a busy one
-/// counts as well, as sites request losses a moment later; after a cut it does not.
-#[derive(Debug, Default)]
-pub(super) struct Intervals {
-    before: Option<Mark>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    at: Micros,
-    packets: u64,
-    datagram_bytes: u64,
-    rate_bps: u64,
-    /// True if the interval that ended was busy.
-    was_busy: bool,
-}
-
-impl Intervals {
-    /// Ends an interval in which the leg had this rate; returns its number of packets if it was a trial of the rate.
-    pub(super) fn end(&mut self, now: Micros, rate_bps: u64, stats: &SenderStats) -> Option<u64> {
-        let (packets, datagram_bytes) = (stats.packets, stats.datagram_bytes);
-        let before = self.before.take();
-        let is_busy = before.is_some_and(|before| before.is_busy_until(now, rate_bps, datagram_bytes));
-        self.before = Some(Mark { at: now, packets, datagram_bytes, rate_bps, was_busy: is_busy });
-        let before = before.filter(|before| before.rate_bps <= rate_bps && (is_busy || before.was_busy))?;
-        Some(packets.saturating_sub(before.packets))
-    }
-}
-
-impl Mark {
-    fn is_busy_until(&self, now: Micros, rate_bps: u64, datagram_bytes: u64) -> bool {
-        let (time, bytes) = (now.since(self.at).0, datagram_bytes.saturating_sub(self.datagram_bytes));
-        let needed = u128::from(rate_bps) * u128::from(time) * BUSY_PERCENT / 100;
-        time > 0 && u128::from(bytes) * 8 * 1_000_000 >= needed
-    }
-}
-
 /// A leg has no more than five intervals in a second.
 const MOST_RATES: usize = 8;
 
 /// Sites in a report of a trial.
 const MOST_LOSSES: usize = 256;
-
-/// The payload of a busy interval, as a share of the rate in frames. A product that takes a tenth of a second at the
-/// rate and is not lost says as much about the line as the feed needs.
-const BUSY_PERCENT: u128 = 40;
 
 #[cfg(test)]
 mod tests {
@@ -120,10 +76,6 @@ mod tests {
     fn trial(rate_bps: u64, packets: u64, lost: &[(&str, u64)]) -> LegTrial {
         let lost = lost.iter().map(|(name, packets)| SiteLoss { site: site(name), packets: *packets });
         LegTrial { rate_bps, packets, lost: lost.collect() }
-    }
-
-    fn stats(packets: u64, datagram_bytes: u64) -> SenderStats {
-        SenderStats { packets, datagram_bytes, ..SenderStats::default() }
     }
 
     #[test]
@@ -146,20 +98,5 @@ mod tests {
         let found = trials.take();
         assert_eq!((found.len(), found[0].lost.len()), (MOST_RATES, MOST_LOSSES));
         assert_eq!(found[0].lost.last().map(|loss| loss.packets), Some(4), "the least losses are left out");
-    }
-
-    #[test]
-    fn busy_intervals_are_trials_and_those_with_pauses_or_after_a_cut_are_not() {
-        let (quarter, mut intervals) = (Micros::from_millis(250), Intervals::default());
-        let at = |number: u64| Micros(quarter.0 * number);
-        assert_eq!(intervals.end(at(1), 8_000_000, &stats(0, 0)), None, "it began at an unknown time");
-        assert_eq!(intervals.end(at(2), 8_000_000, &stats(160, 240_000)), Some(160));
-        assert_eq!(intervals.end(at(3), 8_000_000, &stats(200, 300_000)), Some(40), "requests still come");
-        assert_eq!(intervals.end(at(4), 8_000_000, &stats(240, 360_000)), None, "it paused");
-        assert_eq!(intervals.end(at(5), 8_000_000, &stats(320, 480_000)), Some(80));
-        assert_eq!(intervals.end(at(6), 4_000_000, &stats(400, 600_000)), None, "it was cut");
-        assert_eq!(intervals.end(at(7), 4_000_000, &stats(480, 720_000)), Some(80));
-        assert_eq!(intervals.end(at(8), 5_000_000, &stats(580, 870_000)), Some(100), "it was raised");
-        assert_eq!(intervals.end(at(8), 5_000_000, &stats(580, 870_000)), Some(0), "no time passed");
     }
 }
