@@ -10,8 +10,8 @@ from downburst.domain import credentials
 from downburst.domain import sites as sites_domain
 from downburst.domain.circuits import CircuitState
 from downburst.domain.readings import PriorityStanding
-from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment
+from downburst.domain.subscriptions import Limit
 from downburst.live.site_states import SiteState
 from downburst_contract.base import Answer, OffsetTime, Pattern, Shape, Text, members
 from downburst_contract.relays import SiteWay

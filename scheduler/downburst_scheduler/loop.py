@@ -75,7 +75,7 @@ from downburst_scheduler.sentences import (
     swept_rates,
 )
 from downburst_scheduler.site_facts import SiteView
-from downburst_scheduler.states import FeedState, Known, Pace, groups_of, placed, standing_circuits
+from downburst_scheduler.states import FeedState, Known, NextRounds, Pace, groups_of, placed, standing_circuits
 
 
 class SchedulerLoop:
@@ -104,8 +104,7 @@ class SchedulerLoop:
         self._backlogs = Backlogs()
         self._stale = False
         """True if something may have changed that could not be read from the ledger."""
-        self._next_look_s = 0.0
-        self._next_review_s = 0.0
+        self._next = NextRounds()
         self._view = SiteView(self._paths, self._relays, self._clock, LineWatch(self._pace.trials))
 
     async def run(self) -> None:
@@ -130,8 +129,8 @@ class SchedulerLoop:
     async def start(self) -> None:
         """Loads the plans in force and makes missing ones."""
         now_s = self._clock.monotonic_s()
-        self._next_look_s = now_s + self._pace.step_s
-        self._next_review_s = now_s + self._pace.review_s
+        self._next.look_s = now_s + self._pace.step_s
+        self._next.review_s = now_s + self._pace.review_s
         self._view.sure_s = now_s + SIGN_OF_LIFE_S
         now = self._clock.now()
         for history in await self._ledger.read(_histories):
@@ -237,11 +236,11 @@ class SchedulerLoop:
         await self._explain()
         now_s = self._clock.monotonic_s()
         await self._lines_changed(self._view.lines.traffic(event, now_s, self._is_network))
-        if now_s >= self._next_review_s:
-            self._next_review_s = now_s + self._pace.review_s
+        if now_s >= self._next.review_s:
+            self._next.review_s = now_s + self._pace.review_s
             await self._review()
-        if now_s >= self._next_look_s:
-            self._next_look_s = now_s + self._pace.step_s
+        if now_s >= self._next.look_s:
+            self._next.look_s = now_s + self._pace.step_s
             pairs, demand = await self._ledger.read(lambda tx: (placed(tx), self._on_demand(tx)))
             self._known = replace(self._known, placed=pairs, demand=demand)
             await self._decide_all(self._known.feeds, look=True)

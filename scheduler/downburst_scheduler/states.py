@@ -201,6 +201,14 @@ class FeedState:
         return self.mean_bps if any(site in leg.sites for leg in legs) else 0.0
 
 
+@dataclass(slots=True)
+class NextRounds:
+    """The times of the next rounds over all feeds, on the monotonic clock."""
+
+    look_s: float = 0.0
+    review_s: float = 0.0
+
+
 def groups_of(plan: Plan | None) -> list[Leg]:
     """The multicast legs of a plan."""
     return [leg for leg in plan.legs if leg.transport is Transport.MULTICAST] if plan else []

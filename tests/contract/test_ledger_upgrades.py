@@ -30,9 +30,8 @@ from sqlalchemy.types import JSON
 from downburst.domain.alarms import TOLD_BY_DEFAULT, Objective, Receiver, ReceiverKind, Silence
 from downburst.domain.circuits import CircuitCreation, PathOrder
 from downburst.domain.feeds import Feed, TrafficMinute
-from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
-from downburst.domain.subscriptions import Subscription
+from downburst.domain.subscriptions import Limit, Subscription
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import Failure
 from downburst.ledger import Ledger, Transaction, standing_of

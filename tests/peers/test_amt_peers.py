@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.peers, pytest.mark.root]
 
 GROUP, PORT, DATAGRAMS = "232.77.1.9", 5_001, 80
 GATEWAYS = ("north", "south")
+OWN_TMP = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs own /tmp && exec "$@"', "sh")
+"""A second amtgwd on a machine refuses to start: it finds the first one's number in /tmp."""
 JOIN_SOURCE = 46
 """MCAST_JOIN_SOURCE_GROUP."""
 
@@ -99,7 +101,7 @@ def test_our_relay_serves_two_foreign_gateways(tmp_path: Path) -> None:
             for device in ("all", "amt0"):
                 lab.output(name, ["sysctl", "-qw", f"net.ipv4.conf.{device}.rp_filter=0"])
             at = wires[name]
-            argv = [gateway, "-d", "-a", at.left_address, "-c", "amt0", "-s", at.right_address]
+            argv = [*OWN_TMP, gateway, "-d", "-a", at.left_address, "-c", "amt0", "-s", at.right_address]
             stack.enter_context(program(lab, name, argv, tmp_path / f"{name}.log"))
             members.append(stack.enter_context(member(lab, name, "amt0")))
         wait_for("the group at the relay", lambda: relay.lines("group joined"), 60)

@@ -21,7 +21,7 @@ from downburst.deliveries import (
 )
 from downburst.domain.access import Caller
 from downburst.domain.feeds import Feed
-from downburst.domain.rights import Limit
+from downburst.domain.subscriptions import Limit
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.feeds import unknown_feed

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query
 
 from downburst.deliveries.browsing import Browse
 from downburst.domain.access import Caller
-from downburst.domain.rights import Limit
-from downburst.domain.subscriptions import IdFilter
+from downburst.domain.subscriptions import IdFilter, Limit
 from downburst.foundation.moments import moment
 from downburst.ledger import Transaction
 from downburst_api.border.site_rights import check_feed_shown, check_pattern

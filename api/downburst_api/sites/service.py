@@ -9,8 +9,8 @@ from downburst.domain.circuits import Circuit, Measured
 from downburst.domain.credentials import Credential, EnrolmentToken
 from downburst.domain.events import SitesChanged
 from downburst.domain.relays import SiteWay
-from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Limit
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Transaction
 from downburst_api.border.site_rights import check_pattern

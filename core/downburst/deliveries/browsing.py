@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from downburst.deliveries import ProductFacts
-from downburst.domain.rights import Limit
+from downburst.domain.subscriptions import Limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from datetime import datetime
 from downburst.domain.events import ActionFailed
 from downburst.domain.plans import Transport
 from downburst.domain.receipts import ProductException
-from downburst.domain.rights import Limit
-from downburst.domain.subscriptions import IdFilter, Subscription
+from downburst.domain.subscriptions import IdFilter, Limit, Subscription
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import re2
 
-from downburst.domain.rights import Limit
-from downburst.domain.subscriptions import Subscription
+from downburst.domain.subscriptions import Limit, Subscription
 
 
 def why_unwanted(product_id: str, wishes: Sequence[Subscription]) -> str | None:

@@ -9,7 +9,7 @@ from downburst.domain.access import Caller
 from downburst.domain.backlog import CatchUpChanged, FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.latency import SiteClock
-from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
+from downburst.domain.ordering.signs import SilenceEvent
 from downburst.domain.plans import LegTrial, Plan, Transport
 from downburst.domain.probes.signs import ProbeEvent
 from downburst.domain.readings import HostReading
@@ -486,9 +486,7 @@ Event = (
     | ResendsChanged
     | TcpProfilesChanged
     | ProbeEvent
-    | SilencesWatched
-    | FeedStirred
-    | FeedSilent
+    | SilenceEvent
     | CircuitTold
     | CircuitsChanged
     | DeliveriesAsked

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from downburst.domain.rights import Limit
+from downburst.domain.subscriptions import Limit
 from downburst.foundation.names import check_site_name
 
 

@@ -21,7 +21,16 @@ from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.grouping import MOST_GROUPS
 from downburst_scheduler.models.groups import grouped_sites, partition_of, relayed_groups, riding_groups
 from downburst_scheduler.models.offers import TUNNEL_SHARE, CircuitOffer
-from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, missed_by, on_circuits
+from downburst_scheduler.models.parts import (
+    Asked,
+    Part,
+    asked_of,
+    copies,
+    left_beside,
+    missed_by,
+    on_circuits,
+    tunnels_of,
+)
 from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
 from downburst_scheduler.models.rates import connection_bps
 from downburst_scheduler.models.situation import Calibration, CircuitOffers, Costs, SiteFacts, Situation

@@ -22,4 +22,5 @@ def test_drops_are_those_of_the_port() -> None:
 def test_the_row_compares_medians(urgent: int, *, met: bool) -> None:
     runs = {NORMAL: [losses(100), losses(100), losses(900)], REAL_TIME: [losses(0), losses(urgent), losses(urgent)]}
     (row,) = rows_of_small_buffers(runs)
-    assert (row.ours, row.theirs, row.met) == (pytest.approx(urgent / 100), 1.0, met)
+    assert row.ours == pytest.approx(urgent / 100)
+    assert (row.theirs, row.met) == (1.0, met)

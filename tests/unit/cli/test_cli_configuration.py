@@ -20,9 +20,8 @@ from downburst.domain.feeds import DuplicateRule, Feed
 from downburst.domain.ordering import Budget, Offer, Provider
 from downburst.domain.plans import Transport
 from downburst.domain.relays import FanOut, Relay
-from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment, Place, Site
-from downburst.domain.subscriptions import Subscription
+from downburst.domain.subscriptions import Limit, Subscription
 from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile
 from downburst.domain.topology import Domain, Host, Link, Maintenance, Switch, TagKind, TagRange, Topology
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream

@@ -21,9 +21,8 @@ from downburst.domain.probes.ceilings import CeilingSide, ProbeCeiling
 from downburst.domain.receipts import ProductException
 from downburst.domain.relays.siblings import SiblingExchange
 from downburst.domain.resends import Resend
-from downburst.domain.rights import Limit
 from downburst.domain.sites import Place, Site
-from downburst.domain.subscriptions import Subscription
+from downburst.domain.subscriptions import Limit, Subscription
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger, Transaction
 from downburst.ledger.repositories.probes.probes import ProbeFilter

@@ -7,8 +7,8 @@ import pytest
 
 from downburst.domain.access import Role
 from downburst.domain.feeds import Feed
-from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Limit
 from downburst.ledger import Transaction
 from downburst_api.app import create_app
 from unit.api.conftest import Asked

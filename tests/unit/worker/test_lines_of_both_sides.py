@@ -39,9 +39,8 @@ from downburst.domain.receipts import LogHead, Settled
 from downburst.domain.relays import FanOut, Relay, SiteWay
 from downburst.domain.relays.siblings import SiblingExchange
 from downburst.domain.resends import Resend
-from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
-from downburst.domain.subscriptions import IdFilter, Subscription
+from downburst.domain.subscriptions import IdFilter, Limit, Subscription
 from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.foundation.bounds import SetAside

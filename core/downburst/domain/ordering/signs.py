@@ -32,3 +32,6 @@ class FeedSilent:
     """The arrival of the last product."""
     at_us: int
     """The moment at which the hold time had passed."""
+
+
+SilenceEvent = SilencesWatched | FeedStirred | FeedSilent

@@ -5,9 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
-from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment, Place, Site
-from downburst.domain.subscriptions import Subscription
+from downburst.domain.subscriptions import Limit, Subscription
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import AlreadyThere, BadInput, NotFound
 from downburst.foundation.names import is_feed_name

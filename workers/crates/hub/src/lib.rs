@@ -93,7 +93,7 @@ pub use registry::{
 pub use relays::{RelayLine, RelayedLegLine, SegmentLine, TunnelLine};
 pub use resends_left::ResendsLeft;
 pub use session::{
-    CredentialAnswer, FeedStanding, FeedWatch, HubFacts, IdentityOutput, KernelOutput, LegReport,
+    CredentialAnswer, FeedStanding, FeedWatch, HostStatus, HubFacts, IdentityOutput, KernelOutput, LegReport,
     NotedReceipt, ProductView, ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput,
     SessionOutput, SessionSettings, SessionStatus, SessionView, SiblingOutput, StatusChange, StreamStatus,
     TOO_SLOW_REST, WaitingBytes, WatchedFeeds, Way, live_waits,

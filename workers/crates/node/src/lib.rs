@@ -2,8 +2,9 @@
 //!
 //! `downburst-node hub` ingests and sends, driven by JSON lines on stdin; `downburst-node receive` is a whole
 //! receiving site. Both drive the machines of the `session` and `vcmtp` crates and keep products in the `log`
-//! crate. `downburst-node relay` carries the bytes of sites to a hub and knows nothing of them, `downburst-node amt-relay`
-//! carries groups to networks without multicast, and `downburst-node tracer` looks at the connections of any process.
+//! crate. `downburst-node relay` carries the bytes of sites to a hub and knows nothing of them,
+//! `downburst-node amt-relay` carries groups to networks without multicast, and `downburst-node tracer` looks at the
+//! connections of any process.
 #![forbid(unsafe_code)]
 // This crate is the place for clocks, threads and unordered maps.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]

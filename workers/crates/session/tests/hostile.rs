@@ -141,6 +141,9 @@ fn answer(hub: &mut HubSession, now: Now) -> usize {
                 assert!(to <= Sequence(30), "nothing is read beyond the log");
                 hub.handle(now, HubInput::Entries { feed, after, entries: Vec::new(), read_to: to });
             }
+            Some(HubOutput::Refer(request)) => {
+                hub.handle(now, HubInput::Referred { number: request.number, sibling: None });
+            }
             Some(HubOutput::FindTime { feed, .. }) => {
                 hub.handle(now, HubInput::FoundTime { feed, after: Sequence(0) });
             }

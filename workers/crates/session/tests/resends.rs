@@ -182,6 +182,9 @@ impl World {
                 let (entries, read_to) = (self.entries(after, to, usize::MAX), to);
                 self.hub.handle(self.now(), HubInput::Entries { feed, after, entries, read_to });
             }
+            HubOutput::Refer(request) => {
+                self.hub.handle(self.now(), HubInput::Referred { number: request.number, sibling: None });
+            }
             HubOutput::ReadResend { resend, after, .. } if self.bad_reads > 0 => {
                 self.bad_reads -= 1;
                 let entries = vec![];

@@ -175,6 +175,7 @@ impl World {
                 HubOutput::Event(HubEvent::Violation(sentence)) => panic!("{sentence}"),
                 HubOutput::DrawTicket(_)
                 | HubOutput::ReadResend { .. }
+                | HubOutput::Refer(_)
                 | HubOutput::CloseStream(_)
                 | HubOutput::Event(_) => {}
                 HubOutput::Close => self.closed = true,

@@ -175,7 +175,7 @@ fn members_of_any_source_and_of_one_share_a_group() {
     assert_eq!(receivers(&relay, one), [at(FIRST), at(SECOND)]);
     assert_eq!(receivers(&relay, any), [at(SECOND)]);
     let but = Record { kind: RecordKind::Block, ..one.wanted() };
-    tell(&mut relay, NOW, SECOND, &[but.clone()]).unwrap();
+    tell(&mut relay, NOW, SECOND, std::slice::from_ref(&but)).unwrap();
     assert_eq!(receivers(&relay, one), [at(FIRST)]);
     tell(&mut relay, NOW, SECOND, &[Record { kind: RecordKind::Allow, ..but }]).unwrap();
     assert_eq!(receivers(&relay, one), [at(FIRST), at(SECOND)]);

@@ -1,7 +1,7 @@
 //! Events of the protocol.
 use downburst_model::Now;
 use downburst_session::{
-    CircuitFault, CircuitHeard, CircuitState, Hello, HubEvent, RelayLegFailed, RelayReport, ResendEnd,
+    CircuitFault, CircuitHeard, CircuitState, Hello, HubEvent, Late, RelayLegFailed, RelayReport, ResendEnd,
     StreamId, TrainSent,
 };
 
@@ -24,11 +24,7 @@ impl Session {
             HubEvent::TrainSent(train) => self.train_sent(now, train),
             HubEvent::Resent(end) => self.resent(end),
             HubEvent::ResentRejected(key) => self.report(Report::Recheck(vec![key])),
-            HubEvent::Late(late) => {
-                if self.takes(&late.feed, hub) {
-                    self.change(StatusChange::Late(late.feed, late.products));
-                }
-            }
+            HubEvent::Late(late) => self.gave_late(late, hub),
             HubEvent::HeartbeatOut(out) => self.change(StatusChange::HeartbeatOut(out)),
             HubEvent::CredentialOffered(offered) => self.credential_offered(offered),
             HubEvent::CredentialShown(shown) => self.credential_shown(shown),
@@ -60,6 +56,12 @@ impl Session {
             HubEvent::StreamClosed { stream, reason } => self.stream_ended(stream, reason),
             HubEvent::Violation(sentence) => self.violated(&sentence),
             HubEvent::Dead => self.reason = Some("the site sent nothing in time".to_owned()),
+        }
+    }
+
+    fn gave_late(&mut self, late: Late, hub: &dyn HubFacts) {
+        if self.takes(&late.feed, hub) {
+            self.change(StatusChange::Late(late.feed, late.products));
         }
     }
 

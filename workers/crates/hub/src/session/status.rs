@@ -27,8 +27,8 @@ pub struct SessionStatus {
     pub troubles: BTreeMap<FeedName, String>,
     /// Failed actions of the site with a feed's products.
     pub failed_actions: BTreeMap<FeedName, ActionFailed>,
-    /// Space that products of a feed take after they left the site's log.
-    pub linked: BTreeMap<FeedName, LinkedSpace>,
+    /// The site's host.
+    pub host: HostStatus,
     /// The number of products that local software received out of its requested order.
     pub late: BTreeMap<FeedName, u64>,
     /// Multicast legs that the site was asked to join, and not asked to leave.
@@ -41,12 +41,19 @@ pub struct SessionStatus {
     pub tcp_profile: Option<SessionProfile>,
     /// Multicast legs that the site receives.
     pub joined: BTreeMap<FeedName, LegId>,
-    /// How the site's host reads, or last read, the group of a feed.
-    pub readings: BTreeMap<FeedName, HostReading>,
     /// The feeds whose heartbeats the site has to report.
     pub heartbeats: BTreeMap<FeedName, AwaitedHeartbeats>,
     /// The progress of a change of its credential.
     pub credential: CredentialChange,
+}
+
+/// The host of a site, as it reports on itself.
+#[derive(Clone, Debug, Default)]
+pub struct HostStatus {
+    /// Space that products of a feed take after they left the site's log.
+    pub linked: BTreeMap<FeedName, LinkedSpace>,
+    /// How the host reads, or last read, the group of a feed.
+    pub readings: BTreeMap<FeedName, HostReading>,
 }
 
 /// A site's clock.
@@ -128,7 +135,7 @@ impl SessionStatus {
             }
             StatusChange::Clock(clock) => self.clock.compared = Some(clock),
             StatusChange::SiteClock(clock) => self.clock.own = Some(clock),
-            StatusChange::Reads(feed, reading) => drop(self.readings.insert(feed, reading)),
+            StatusChange::Reads(feed, reading) => drop(self.host.readings.insert(feed, reading)),
             StatusChange::Stands(frontier) => self.stands(frontier),
             StatusChange::Late(feed, products) => drop(self.late.insert(feed, products)),
             StatusChange::Joined(feed, leg) => drop(self.joined.insert(feed, leg)),
@@ -155,8 +162,8 @@ impl SessionStatus {
             None => drop(self.failed_actions.remove(&feed)),
         }
         match linked {
-            Some(space) => drop(self.linked.insert(feed.clone(), space)),
-            None => drop(self.linked.remove(&feed)),
+            Some(space) => drop(self.host.linked.insert(feed.clone(), space)),
+            None => drop(self.host.linked.remove(&feed)),
         }
         match trouble {
             Some(trouble) => drop(self.troubles.insert(feed.clone(), shown(&trouble))),

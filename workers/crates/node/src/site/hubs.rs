@@ -250,20 +250,7 @@ impl Connections {
             one_node: false,
             only: wanted.only.clone(),
             decides,
-            ways: Ways {
-                via: self.receive.via.clone(),
-                reading: self.receive.reading,
-                readings: Arc::clone(&self.readings),
-                amt: self.receive.host.amt.clone(),
-                reports: None,
-                // A node that is only asked for the others orders no ends of circuits.
-                ports: if wanted.asks() { Vec::new() } else { self.receive.host.circuits.clone() },
-                ends: Some(hub.ends.clone()),
-                probes_most_bps: self.receive.host.probes_most_bps,
-                relayed: None,
-                siblings: self.siblings.clone(),
-                ..Ways::default()
-            },
+            ways: self.ways(hub, wanted),
             destination: Arc::clone(&self.logs) as Arc<dyn Destination>,
             completeness: self.completeness.clone(),
             owed,
@@ -280,6 +267,24 @@ impl Connections {
         });
         self.running.insert(id, Running { roles, done, _task: task });
         Ok(())
+    }
+
+    /// The ways of a connection to one of the hub's nodes.
+    fn ways(&self, hub: &KnownHub, wanted: &Wanted) -> Ways {
+        Ways {
+            via: self.receive.via.clone(),
+            reading: self.receive.reading,
+            readings: Arc::clone(&self.readings),
+            amt: self.receive.host.amt.clone(),
+            reports: None,
+            // A node that is only asked for the others orders no ends of circuits.
+            ports: if wanted.asks() { Vec::new() } else { self.receive.host.circuits.clone() },
+            ends: Some(hub.ends.clone()),
+            probes_most_bps: self.receive.host.probes_most_bps,
+            relayed: None,
+            siblings: self.siblings.clone(),
+            ..Ways::default()
+        }
     }
 
     fn change_role(&self, connection: ConnectionId, role: Role) {

@@ -51,8 +51,8 @@ pub(crate) struct Ways {
     pub(crate) reading: Reading,
     /// How they are read.
     pub(crate) readings: SharedReadings,
-    /// The AMT relays that send groups for which the hub names no interface, as [`downburst_amt::interface`] reads them;
-    /// `None`: this host joins them.
+    /// The AMT relays that send groups for which the hub names no interface, as [`downburst_amt::interface`] reads
+    /// them; `None`: this host joins them.
     pub(crate) amt: Option<String>,
     /// The interfaces that the hub may use for circuits.
     pub(crate) ports: Vec<String>,

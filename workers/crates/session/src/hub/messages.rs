@@ -22,14 +22,7 @@ impl HubSession {
                     self.event(HubEvent::KeyTaken(taken));
                 }
             }
-            Message::Nak(nak) => {
-                if self.offers.has(nak.leg, nak.leg_epoch) {
-                    let Nak { leg, leg_epoch, packets, heard, symbols, unanswered, losses } = nak;
-                    let unanswered = unanswered.unwrap_or_default();
-                    let request = Request { packets, heard, symbols, unanswered, losses };
-                    self.event(HubEvent::Nak { leg, leg_epoch, request });
-                }
-            }
+            Message::Nak(nak) => self.take_nak(nak),
             Message::Forged(forged) => {
                 if self.offers.has(forged.leg, forged.leg_epoch) {
                     self.event(HubEvent::Forged(forged));
@@ -58,6 +51,15 @@ impl HubSession {
             Message::ResentEnded(ended) => self.take_resent_ended(&ended),
             Message::ResentFailed(failed) => self.take_resent_failed(now, &failed),
             _ => self.violation("the site sent a frame that only a hub sends, or a second hello".to_owned()),
+        }
+    }
+
+    fn take_nak(&mut self, nak: Nak) {
+        if self.offers.has(nak.leg, nak.leg_epoch) {
+            let Nak { leg, leg_epoch, packets, heard, symbols, unanswered, losses } = nak;
+            let unanswered = unanswered.unwrap_or_default();
+            let request = Request { packets, heard, symbols, unanswered, losses };
+            self.event(HubEvent::Nak { leg, leg_epoch, request });
         }
     }
 

@@ -364,9 +364,7 @@ impl HubSession {
     }
 
     fn send_all(&mut self, messages: Vec<Message>) {
-        for message in messages {
-            self.send(message);
-        }
+        messages.into_iter().for_each(|message| self.send(message));
     }
 
     fn event(&mut self, event: HubEvent) {
@@ -392,9 +390,7 @@ impl HubSession {
     /// Takes the driver's answers about the logs.
     fn take_of_logs(&mut self, now: Now, input: HubInput) {
         match input {
-            HubInput::Duplicates { feed, rule } => {
-                self.serving.duplicates.insert(feed, rule);
-            }
+            HubInput::Duplicates { feed, rule } => drop(self.serving.duplicates.insert(feed, rule)),
             HubInput::Deadline { feed, deadline_us } => self.set_deadline(&feed, deadline_us),
             HubInput::Feed { feed, epoch, head, unicast_leg } if self.is_active() => {
                 self.take_feed(feed, epoch, head, unicast_leg);
@@ -433,9 +429,7 @@ impl HubSession {
             HubInput::KeepCircuits(set) => self.send(set),
             HubInput::WantCredential(wanted) => self.send(wanted),
             HubInput::KeepCredential(kept) => self.send(kept),
-            HubInput::PacketsGone { leg, leg_epoch, packets } => {
-                self.send(crate::PacketsGone { leg, leg_epoch, packets });
-            }
+            HubInput::PacketsGone { leg, leg_epoch, packets: gone } => self.tell_gone(leg, leg_epoch, gone),
             input => self.take_for_siblings(now, input),
         }
     }
@@ -507,9 +501,9 @@ impl Machine for HubSession {
         let covers = self.serving.feeds.values().filter_map(Feed::deadline);
         let paced = self.line.pacer.opens_at().filter(|_| self.line.outbox.waiting_bytes() > 0);
         let late = self.line.late_pacer.opens_at().filter(|_| self.line.outbox.has_late());
-        let (held, referrals) = (self.serving.holds.deadline(), self.referrals.deadline());
-        let timers =
-            [liveness, self.streams.deadline(), self.resends_deadline(), referrals, paced, late, held];
+        let (held, streams) = (self.serving.holds.deadline(), self.streams.deadline());
+        let (referrals, resends) = (self.referrals.deadline(), self.resends_deadline());
+        let timers = [liveness, streams, resends, referrals, paced, late, held];
         covers.chain(timers.into_iter().flatten()).min()
     }
 }

@@ -204,6 +204,9 @@ impl HubPeer {
             HubOutput::Event(HubEvent::Resent(end)) => {
                 self.resends.retain(|order| order.resend != end.resend);
             }
+            HubOutput::Refer(request) => {
+                self.tell(at_us, HubInput::Referred { number: request.number, sibling: None });
+            }
             HubOutput::Event(_)
             | HubOutput::Authenticate(_)
             | HubOutput::CloseStream(_)

@@ -86,19 +86,7 @@ impl Group {
             limit_bytes: receive_limit_bytes(),
         };
         let reception = reception(join, &buffer, receiver.path().to_owned());
-        tracing::info!(
-            leg = join.leg.0,
-            group = join.group,
-            source = join.source,
-            interface = interface_of(join, fallback),
-            way = way.name(),
-            receive_buffer_bytes = reception.buffer_bytes,
-            path = reception.path,
-            "listening to a group"
-        );
-        if let Some(advice) = &reception.advice {
-            tracing::warn!(leg = join.leg.0, "{advice}");
-        }
+        log_reception(join, interface_of(join, fallback), &way, &reception);
         let stop = Arc::new(AtomicBool::new(false));
         let (key_sender, keys) = std_mpsc::channel();
         let listener = Listener {
@@ -144,6 +132,22 @@ impl Default for Reading {
 impl Reading {
     fn asked_bytes(self) -> usize {
         self.buffer_bytes.unwrap_or(RECEIVE_BUFFER_BYTES)
+    }
+}
+
+fn log_reception(join: &LegJoin, interface: &str, way: &Way, reception: &Reception) {
+    tracing::info!(
+        leg = join.leg.0,
+        group = join.group,
+        source = join.source,
+        interface,
+        way = way.name(),
+        receive_buffer_bytes = reception.buffer_bytes,
+        path = reception.path,
+        "listening to a group"
+    );
+    if let Some(advice) = &reception.advice {
+        tracing::warn!(leg = join.leg.0, "{advice}");
     }
 }
 

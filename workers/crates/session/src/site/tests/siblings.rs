@@ -51,7 +51,10 @@ impl Bench {
     }
 }
 
-fn ended(messages: &[Message]) -> Vec<(Vec<(u64, u64)>, Option<SiblingFault>)> {
+/// The missing ranges of an ended referral, and the sibling's fault.
+type Ended = (Vec<(u64, u64)>, Option<SiblingFault>);
+
+fn ended(messages: &[Message]) -> Vec<Ended> {
     let ends = messages.iter().filter_map(|message| match message {
         Message::ReferralEnded(ReferralEnded { missing, fault, .. }) => {
             Some((missing.iter().collect(), *fault))
