@@ -75,6 +75,8 @@ def test_four_sites_catch_up_by_one_copy_and_live_products_stay_first(lab: Lab, 
     assert statistics.median(copies) <= MOST_COPIES, copies
     if lag_s > MOST_LAG_S:
         skip(f"the source was {lag_s * 1000:.0f} ms late: the machine is too busy to judge latencies")
+    if max(before_ms) > MOST_LATER * min(before_ms):
+        skip(f"the p99 before the returns was {before_ms} ms: other work changes it by more than the goal allows")
     assert later <= MOST_LATER, f"p99 before {before_ms} ms, during {during_ms} ms"
 
 
