@@ -103,7 +103,7 @@ CATCH_UPS = _counter(
 CATCH_UP_SAVED_BYTES = _counter(
     "downburst_catch_up_saved_bytes_total",
     "bytes",
-    "What a copy for each site would have needed beyond these streams",
+    "Bytes that a copy for each site would have needed beyond these streams",
     "feed",
     "feeds",
 )

@@ -26,7 +26,7 @@ use stream::{Stream, shared};
 /// | - | it joined its live leg | waits; its backfill is held |
 /// | waits | it lacks little | backfill by its session |
 /// | waits | a stream of its leg still has enough that it lacks | member of that stream |
-/// | waits | no other member of the leg is still to come, or the wait is over | member of a new stream with others that lack the same, else backfill by its session |
+/// | waits | all members of the leg are back, or its wait is over | member of a new stream, or backfill by session |
 /// | member | it has the stream's range, or left it, or the stream is over | backfill of the rest by its session |
 #[derive(Debug, Default)]
 pub struct CatchUps {

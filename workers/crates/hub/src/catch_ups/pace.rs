@@ -1,7 +1,7 @@
 //! The pace that live products leave to a stream.
 
-/// The rate of a stream beside a live leg of this rate, both in Ethernet-frame bits per second. `waits`: products of the
-/// live leg wait for their turn.
+/// The rate of a stream beside a live leg of this rate, both in Ethernet-frame bits per second. `waits`: products of
+/// the live leg wait for their turn.
 ///
 /// The two take turns: the live leg sends at its whole rate while it has products, and the stream for the rest of the
 /// time, so that their sum stays near the rate that the plan found for the group.
