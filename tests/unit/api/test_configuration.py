@@ -135,7 +135,8 @@ async def test_the_number_of_data_connections_is_set_shown_and_told_to_the_node(
     answer = await hub.client.patch("/v1/sites/unl.edu", json={"data_connections": 17})
     assert answer.status_code == 400
     assert "data_connections" in answer.json()["detail"]
-    assert (await hub.ask("GET", "/v1/sites/unl.edu"))["session"] == {"data_connections": None, "clock": None, "readings": {}}
+    session = (await hub.ask("GET", "/v1/sites/unl.edu"))["session"]
+    assert session == {"data_connections": None, "clock": None, "readings": {}}
 
 
 async def test_a_token_is_told_once(hub: Asked, clock: FakeClock) -> None:

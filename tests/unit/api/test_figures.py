@@ -185,7 +185,8 @@ async def test_a_site_that_another_hub_serves_stands_by(told: Asked, clock: Fake
 
 async def test_a_site_shows_its_data_connections(told: Asked) -> None:
     session = (await told.ask("GET", "/v1/sites/a.edu"))["session"]
-    assert session == {"data_connections": {"open": 3, "planned": 4, "reason": "it helps"}, "clock": None}
+    connections = {"open": 3, "planned": 4, "reason": "it helps"}
+    assert session == {"data_connections": connections, "clock": None, "readings": {}}
 
 
 async def test_the_overview_explains_the_plan(told: Asked) -> None:

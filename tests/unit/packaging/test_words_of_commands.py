@@ -97,7 +97,7 @@ def test_the_operator_guide_lists_every_setting() -> None:
     for section in sections:
         inner = Settings.model_fields[section].annotation
         assert inner is not None
-        names += [f"{section}.{name}" for name in inner.model_fields]
+        names += [f"{section}.{name}" for name in inner.model_fields if f"{section}.{name}." not in guide]
     assert [name for name in names if f"`{name}`" not in guide] == []
 
 

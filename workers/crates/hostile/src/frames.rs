@@ -180,7 +180,7 @@ const FILED: u8 = 53;
 /// All message kinds of a site except those that begin a connection.
 const SAID_AT_ANY_TIME: &[u8] = &[
     10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53, 56, 57, 61, 62, 64, 67, 68,
-    71, 76,
+    70, 71, 76,
 ];
 
 const HEADER_BYTES: usize = 5;

@@ -237,7 +237,7 @@ mod tests {
         let registry = registry(&["oslo"]);
         let dropped = || {
             let accounts = session_news(&registry, 29, &unicast, Micros(0));
-            let reading = accounts[0].feeds[1].reading.clone();
+            let reading = accounts[0].feeds[0].reading.clone();
             reading.map(|it| (it.leg.0, it.dropped, it.standing, it.granted_bytes))
         };
         assert_eq!(dropped(), None);
@@ -245,9 +245,9 @@ mod tests {
             let buffer = ReceiveBuffer { granted_bytes: 131_072, ..ReceiveBuffer::default() };
             let reading =
                 HostReading { leg: LegId(50), dropped, buffer, priority: Some(20), standing, demotions: 1 };
-            change(&registry, "oslo", |status| status.apply(StatusChange::Reads(feed("M"), reading)));
+            change(&registry, "oslo", |status| status.apply(StatusChange::Reads(feed("A"), reading)));
         }
-        change(&registry, "oslo", |status| status.apply(StatusChange::Left(feed("M"))));
+        change(&registry, "oslo", |status| status.apply(StatusChange::Left(feed("A"))));
         assert_eq!(dropped(), Some((50, 9, "lost", 131_072)));
     }
 

@@ -42,7 +42,7 @@ struct Pair {
 impl Pair {
     fn new(spoils: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(directory.path().join("state")).unwrap();
+        downburst_log::disk::make_directory(&directory.path().join("state")).unwrap();
         let clock = Clock::start(0);
         let retention = Retention { hours: 1.0, bytes: 1_000_000_000 };
         let logs = Arc::new(Logs::new(&directory.path().join("log"), retention, false));
