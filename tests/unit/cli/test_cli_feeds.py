@@ -47,6 +47,7 @@ SECOND: dict[str, Any] = {
 ANSWERS: dict[tuple[str, ...], Any] = {
     ("v1", "feeds"): [FEED],
     ("v1", "feeds", "RADAR"): FEED,
+    ("v1", "feeds", "RADAR", "catch-ups"): [],
     ("v1", "feeds", "RADAR", "outcomes"): OUTCOMES,
     ("v1", "feeds", "RADAR", "seconds"): [SECOND, SECOND | {"delay": None, "jitter_ms": None}],
     ("v1", "feeds", "EMPTY", "outcomes"): [],
