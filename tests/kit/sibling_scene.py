@@ -73,6 +73,11 @@ class SiblingScene:
             files = self.sites[name].wait_received(len(self.put), seconds)
             assert dict(files.values()) == self.put, f"{name} has other bytes"
 
+    def ready(self, *names: str) -> None:
+        """Waits until these sites can give every product: they have all, and their reports have come to the hub."""
+        self.whole(*names)
+        assert self.hub.drained(), f"the hub does not know that {names} have every product"
+
     def off(self, *names: str) -> None:
         """Ends sites regularly: they know their position when they return."""
         for name in names:

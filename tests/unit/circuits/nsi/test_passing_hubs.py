@@ -49,6 +49,7 @@ async def test_a_circuit_passes_through_b_by_the_tags_that_a_was_granted(empty_l
     close(hub)
 
 
+@pytest.mark.all
 async def test_b_is_killed_before_and_after_each_write(empty_ledger: Path, tmp_path: Path) -> None:
     whole = await passing(await opened(empty_ledger, tmp_path))
     await ordered_and_given_back(whole)

@@ -270,6 +270,7 @@ async def test_held_and_committed_in_both_or_in_none_whoever_is_killed(empty_led
             close(hub)
 
 
+@pytest.mark.all
 async def test_b_is_killed_before_and_after_each_write(empty_ledger: Path, tmp_path: Path) -> None:
     whole = await opened(empty_ledger, tmp_path)
     await ordered_and_given_back(whole)
