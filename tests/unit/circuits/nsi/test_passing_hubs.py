@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from downburst.domain.circuits import CircuitState, Port
 from downburst.domain.topology import Domain, Link, Switch, TagKind, TagRange, Topology
 from kit.circuits import M
