@@ -17,8 +17,7 @@ import pytest
 from kit.busy import needs_quiet_machine
 from kit.rate_groups import PRODUCT_BYTES, RateGroups, Source, rate_groups
 
-NOT_YET = pytest.mark.xfail(reason="paces learnt beside repairs and copies are too low", strict=False)
-pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone, pytest.mark.nightly, NOT_YET]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone, pytest.mark.nightly]
 
 FAST, SLOW = ("fast1", "fast2"), ("slow1", "slow2")
 FAST_BPS, SLOW_BPS = 20_000_000, 4_000_000
