@@ -23,6 +23,7 @@ ELSEWHERE = {
     "hub:node/ldm/cursors.json",
     "site:log/*/*.bodies/*",
     "site:log/.file-probe",
+    "site:state/sibling-uploads",
     "site:state/control.sock",
 }
 """First paths of entries that are not damaged in this scene; the catalogue says why."""

@@ -61,7 +61,8 @@ def advice(feed: str, reading: HostReading) -> str | None:
 
 def _larger(reading: HostReading) -> str:
     if reading.asked_bytes * 2 <= reading.granted_bytes:
-        return f"start the receiver without --receive-buffer {reading.asked_bytes}"
+        # All that was asked for is there, so the request is the limit: by an option, or by the standard size.
+        return f"start the receiver with --receive-buffer {-(-reading.needed_bytes // 2)}"
     now = "" if reading.limit_bytes is None else f" (it is {reading.limit_bytes})"
     return (
         f"set net.core.rmem_max={reading.needed_bytes} at the site{now}, or give the receiver CAP_NET_ADMIN; "

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from downburst.domain.readings import HostReading, PriorityStanding, advice
 
 ASKED = 16 * 1024 * 1024
@@ -29,10 +31,10 @@ def test_a_buffer_that_the_kernel_limits_names_the_setting_and_its_value() -> No
     assert "(it is" not in said(granted_bytes=425_984, limit_bytes=None)
 
 
-def test_a_buffer_that_the_administrator_limited_names_the_option() -> None:
-    assert said(asked_bytes=65_536, granted_bytes=131_072).endswith(
-        "start the receiver without --receive-buffer 65536"
-    )
+@pytest.mark.parametrize(("asked_bytes", "granted_bytes"), [(65_536, 131_072), (2_000_000, 4_000_000)])
+def test_a_buffer_that_the_request_limits_names_the_option(asked_bytes: int, granted_bytes: int) -> None:
+    sentence = said(asked_bytes=asked_bytes, granted_bytes=granted_bytes)
+    assert sentence.endswith("start the receiver with --receive-buffer 2500000")
 
 
 def test_drops_from_a_large_buffer_are_a_matter_of_priority() -> None:

@@ -132,7 +132,8 @@ pub fn reception(join: &LegJoin, buffer: &ReceiveBuffer, path: String) -> Recept
     let ReceiveBuffer { asked_bytes, granted_bytes, needed_bytes, .. } = *buffer;
     let advice = (granted_bytes < needed_bytes).then(|| {
         let remedy = if asked_bytes.saturating_mul(2) <= granted_bytes {
-            format!("start the receiver without --receive-buffer {asked_bytes}")
+            // All that was asked for is there, so the request is the limit: by an option, or by the standard size.
+            format!("start the receiver with --receive-buffer {}", needed_bytes.div_ceil(2))
         } else {
             format!("set net.core.rmem_max={needed_bytes} there, or give the receiver CAP_NET_ADMIN")
         };

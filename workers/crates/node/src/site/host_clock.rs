@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use downburst_clock::KernelStanding;
 use downburst_session::SiteClock;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Reports of this host's clock for one connection.
 pub(super) struct HostClock {
@@ -44,10 +44,20 @@ async fn report(say: mpsc::UnboundedSender<SiteClock>, ask: Arc<Notify>) {
             () = ask.notified() => {}
             () = tokio::time::sleep(INTERVAL) => {}
         }
-        if let Ok(Some(clock)) = tokio::task::spawn_blocking(read).await {
+        if let Some(clock) = read_apart().await {
             let _ = say.send(clock);
         }
     }
+}
+
+/// Reads on a thread of its own, which ends: a thread of the runtime's pool would stay, and be woken.
+async fn read_apart() -> Option<SiteClock> {
+    let (done, clock) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("host-clock".to_owned());
+    if let Err(error) = thread.spawn(move || done.send(read())) {
+        tracing::warn!("no thread to read the host's clock: {error}");
+    }
+    clock.await.ok().flatten()
 }
 
 /// `None`: the kernel does not answer.

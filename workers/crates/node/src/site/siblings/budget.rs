@@ -17,7 +17,12 @@ impl Budget {
         let path = state.join("sibling-uploads");
         let kept = match disk::read_checked::<(i64, u64)>(&path, MAGIC) {
             Ok(Checked::Whole((day, bytes))) => Spent { day, bytes },
-            _ => Spent::default(),
+            Ok(Checked::Missing) => Spent::default(),
+            Ok(Checked::Damaged | Checked::Newer(_)) | Err(_) => {
+                tracing::warn!(path = %path.display(), "the count of uploads to siblings is damaged or of another \
+                     release; the day's budget begins anew");
+                Spent::default()
+            }
         };
         Self { path, kept: Mutex::new(kept) }
     }
