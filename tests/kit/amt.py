@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from kit import running
-from kit.capabilities import needs
+from kit.capabilities import needs, skip
 from kit.namespaces import Lab
 from kit.node import END_S, HubNode, Prefix, SiteNode, node_binary
 from kit.patience import wait_for
@@ -97,6 +97,19 @@ class Reach:
         device = f"/sys/class/net/{self.wires[site].device}/statistics"
         found = self.lab.output("relay", ["cat", f"{device}/tx_packets", f"{device}/tx_bytes"]).split()
         return int(found[0]), int(found[1])
+
+    def needs_whole_wires(self, *, max_lag_us: int) -> None:
+        """Skips the running test if a wire lagged, or a queue before it dropped packets: its host gave it no time.
+
+        The wires carry nothing afterwards.
+        """
+        for site, wire in self.wires.items():
+            statistics = f"/sys/class/net/{wire.device}/statistics/tx_dropped"
+            dropped = [int(self.lab.output(host, ["cat", statistics])) for host in ("relay", site)]
+            report = wire.stop()
+            report.needs_small_lag(max_lag_us=max_lag_us)
+            if any(dropped):
+                skip(f"{dropped} packets found no room in the queues of {site}'s wire: machine too busy to judge")
 
     def from_hub_bytes(self) -> int:
         """Bytes that have left the hub's host."""
