@@ -318,6 +318,21 @@ class OwnClock(Answer):
     """The error that the daemon expects."""
 
 
+class LineReading(Answer):
+    """What the line of a site's host carried while a group lost packets, over about a second: its capacity."""
+
+    arrived_bps: int
+    """Everything that arrived from the hubs, in Ethernet-frame bits per second."""
+    offered_bps: int
+    """The rate at which the group was sent in that time."""
+    packets: int
+    """Packets of the group that were sent in that time."""
+    lost: int
+    """Of these, the packets that did not arrive."""
+    windows: int
+    """Measured stretches since the site's receiver started."""
+
+
 class HostReading(Answer):
     """How a site's host reads the multicast group of a feed, since its receiver started."""
 
@@ -336,6 +351,8 @@ class HostReading(Answer):
     standing: PriorityStanding
     demotions: int
     """How often a reading thread lost its priority, as it ran for too long without a pause."""
+    line: LineReading | None
+    """Null: the feed's groups never lost packets in a steady stream, or the receiver does not report it."""
     advice: str | None
     """The setting to change at the site; null: nothing is to be done."""
 

@@ -1,13 +1,13 @@
-"""The lines of each feed's sites, by the losses of the feed's groups in the routed network."""
+"""The lines of each feed's sites, by the feed's groups in the routed network and what arrives at the sites."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from downburst.domain.events import LegChanged, LegTraffic, TrafficSeen
 from downburst.domain.plans import LegTrial, Plan, Transport, leg_figure
+from downburst.domain.readings import HostReading
 from downburst_scheduler.figures.wording import megabits
 from downburst_scheduler.models.lines.trials import (
-    MOST_NOISE,
     Line,
     Point,
     TrialRules,
@@ -40,6 +40,8 @@ class LineWatch:
         """By feed and site."""
         self._on: dict[tuple[str, str], Hearing] = {}
         """By feed and site."""
+        self._read: dict[tuple[str, str], HostReading] = {}
+        """By feed and site, the last reading of the site's host."""
         self._paces_bps: dict[tuple[str, int], int] = {}
         """By feed and group, the rate at which it was last sent."""
         self._swept: Mapping[str, TimedSweep] | None = None
@@ -66,6 +68,7 @@ class LineWatch:
             if feed in feeds
         }
         self._on = {key: on for key, on in self._on.items() if key[0] in feeds and key[1] in sites}
+        self._read = {key: reading for key, reading in self._read.items() if key[0] in feeds and key[1] in sites}
         self._paces_bps = {key: rate for key, rate in self._paces_bps.items() if key[0] in feeds}
 
     def swept(self, sweeps: Mapping[str, TimedSweep], now_s: float) -> None:
@@ -79,11 +82,13 @@ class LineWatch:
 
     def traffic(self, event: TrafficSeen, now_s: float, is_network: IsNetwork) -> dict[str, list[str]]:
         """Records a node's second; returns the feeds with the sites whose usable rate changed."""
+        changed: dict[str, list[str]] = {}
         for session in event.sessions:
             for one in session.feeds:
+                if self._rules.enabled and one.reading and is_network(one.feed, one.reading.leg):
+                    self._measured((one.feed, session.site), one.reading, now_s, changed)
                 on = Hearing(event.sender, one.leg, now_s) if one.transport is Transport.MULTICAST else None
                 self._place((one.feed, session.site), on)
-        changed: dict[str, list[str]] = {}
         for leg in event.legs:
             if leg.rate_bps is not None:
                 self._paces_bps[leg.feed, leg.leg] = leg.rate_bps
@@ -122,8 +127,8 @@ class LineWatch:
             return f"{site} is tried at a faster rate"
         if line.seen is None:
             return ""
-        received_bps = line.seen.rate_bps * (1 - line.seen.loss)
-        return f"{site} received {megabits(received_bps)} of a group of {megabits(line.seen.rate_bps)}"
+        carried = megabits(line.seen.received_bps)
+        return f"the line of {site} carried {carried} of a group of {megabits(line.seen.rate_bps)}"
 
     def _place(self, key: tuple[str, str], on: Hearing | None) -> None:
         before = self._on.get(key)
@@ -132,23 +137,35 @@ class LineWatch:
         elif before is None or (before.sender, before.leg) != (on.sender, on.leg):
             self._on[key] = on
 
+    def _measured(
+        self, key: tuple[str, str], reading: HostReading, now_s: float, changed: dict[str, list[str]]
+    ) -> None:
+        """Takes a new measurement of a host. Datagrams for which the host had no room say nothing of its line."""
+        known, self._read[key] = self._read.get(key), reading
+        line = reading.line
+        if known is None or line is None or line == known.line or reading.dropped != known.dropped:
+            return
+        tried = Point(float(line.offered_bps), line.packets, line.lost, now_s, float(line.arrived_bps))
+        self._learn(key, tried, changed)
+
     def _tried(self, leg: LegTraffic, sender: str, now_s: float, changed: dict[str, list[str]]) -> None:
-        lines = self._lines.setdefault(leg.feed, {})
-        hearing = {
-            site: on.since_s
+        settled = [
+            site
             for (feed, site), on in self._on.items()
-            if feed == leg.feed and (on.sender, on.leg) == (sender, leg.leg)
-        }
-        settled = [site for site, since_s in hearing.items() if now_s - since_s >= HEARS_S]
+            if feed == leg.feed and (on.sender, on.leg) == (sender, leg.leg) and now_s - on.since_s >= HEARS_S
+        ]
         for trial in leg.trials:
             for site, lost in _losses(trial, settled):
-                before = lines.get(site, Line())
                 tried = Point(float(trial.rate_bps), trial.packets, lost, now_s)
-                if _catches_up(tried, hearing.get(site, now_s)):
-                    continue
-                lines[site] = after = self._observed(before, tried)
-                if after.usable_bps != before.usable_bps:
-                    changed.setdefault(leg.feed, []).append(site)
+                self._learn((leg.feed, site), tried, changed)
+
+    def _learn(self, key: tuple[str, str], tried: Point, changed: dict[str, list[str]]) -> None:
+        feed, site = key
+        lines = self._lines.setdefault(feed, {})
+        before = lines.get(site, Line())
+        lines[site] = after = self._observed(before, tried)
+        if after.usable_bps != before.usable_bps:
+            changed.setdefault(feed, []).append(site)
 
     def _observed(self, line: Line, tried: Point) -> Line:
         """Most sites lose nothing at a rate that they are known to carry, which takes no time."""
@@ -156,11 +173,6 @@ class LineWatch:
             faster = tried.rate_bps > line.carried_bps and tried.packets > 0
             return replace(line, carried_bps=tried.rate_bps) if faster else line
         return observed(line, tried, self._rules)
-
-
-def _catches_up(tried: Point, since_s: float) -> bool:
-    """True for losses beside what a site that has just joined still receives as copies."""
-    return 0 < tried.lost <= MOST_NOISE * tried.packets and tried.at_s - since_s < CATCHES_UP_S
 
 
 def _losses(trial: LegTrial, settled: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -171,5 +183,3 @@ def _losses(trial: LegTrial, settled: Iterable[str]) -> Iterator[tuple[str, int]
 
 HEARS_S = 3.0
 """A trial is reported up to two seconds after its packets. A site that joined since then lost none of them."""
-CATCHES_UP_S = 15.0
-"""Losses above a fifth count from the first second on: the node ends them in any case."""

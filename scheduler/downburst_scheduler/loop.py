@@ -248,6 +248,8 @@ class SchedulerLoop:
     def _leg_changed(self, event: LegChanged) -> None:
         carrier = self._carrier(event.feed, event.leg)
         self._paths.leg_changed(event, on=carrier)
+        if event.state == "too-slow" and event.feed in self._feeds:
+            self._feeds[event.feed].repairs.forget()
         if carrier == "network" and self._view.lines.leg_changed(event, self._clock.monotonic_s()):
             self._paths.may_join(event.site)
 

@@ -38,7 +38,7 @@ from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes, OrderU
 from downburst.domain.plans import Candidate, LegCounters, Transport
 from downburst.domain.probes import ProbeState
 from downburst.domain.probes.results import DelaySpread, ProbeResult, ProbeSecond
-from downburst.domain.readings import HostReading, PriorityStanding
+from downburst.domain.readings import HostReading, LineReading, PriorityStanding
 from downburst.domain.receipts import ProductException
 from downburst.domain.relays import RelayedLeg, RelayReport, Segment, SiteWay, Tunnel
 from downburst.domain.subscriptions import Subscription
@@ -253,7 +253,9 @@ def _happen(live: Any, clock: FakeClock) -> None:
     progress = (
         SiteProgress(
             *("NGRID", 7, 2, Transport.MULTICAST, 2, "no space left", 3, failed, at_us, at_us - 9_000_000, 5),
-            reading=HostReading(2, 17, 16_777_216, 425_984, 5_000_000, 212_992, 20, PriorityStanding.REAL_TIME),
+            reading=HostReading(
+                2, 17, 16_777_216, 425_984, 5_000_000, 212_992, 20, PriorityStanding.REAL_TIME, line=LINE
+            ),
         ),
         SiteProgress("WARN", 0, 0, Transport.UNICAST, 4),
     )
@@ -602,6 +604,8 @@ def _receipt() -> dict[str, Any]:
         "sent_before": [{"feed": "HDS", "products": 2, "bytes": 48_000_000}],
     }
 
+
+LINE = LineReading(4_000_000, 40_000_000, 3_300, 2_970, 7)
 
 TOPOLOGY: dict[str, Any] = {
     "domains": [{"name": "campus", "description": "our own"}],

@@ -1,8 +1,7 @@
 """Sites behind lines of 20 and of 4 Mb/s: two groups form by themselves, and a site that lags moves and comes back.
 
-No setting has the rate of any line: the hub learns them from the losses of its groups (`scheduler.groups_by_losses`).
-The setting is off by default as long as these are not reliable: a limit that is learnt beside repairs and copies on
-the same line is too low.
+No setting has the rate of any line: the sites' hosts measure them while a group loses packets
+(`scheduler.groups_by_losses`).
 """
 
 import threading

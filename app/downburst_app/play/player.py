@@ -84,8 +84,12 @@ class Player:
         self._authorization = authorization(self._hub)
         try:
             await self._send_all(products)
-        except* DownburstError as group:
-            raise _leaf(group) from None
+        except ExceptionGroup as group:
+            # Before 3.11.4 an error that is raised in an `except*` comes out in a group of its own.
+            ours, rest = group.split(DownburstError)
+            if ours is None or rest is not None:
+                raise
+            raise _leaf(ours) from None
         finally:
             self._uploads.close()
             self._sum_up()

@@ -17,6 +17,22 @@ class PriorityStanding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LineReading:
+    """What a host's line carried while a group lost packets, over about a second: its capacity (decision 71)."""
+
+    arrived_bps: int
+    """Everything that arrived from the hubs, in Ethernet-frame bits per second."""
+    offered_bps: int
+    """The rate at which the group was sent in that time."""
+    packets: int
+    """Packets of the group that were sent in that time."""
+    lost: int
+    """Of these, the packets that did not arrive."""
+    windows: int
+    """Measured stretches since the receiver started: it tells a new reading from the last one."""
+
+
+@dataclass(frozen=True, slots=True)
 class HostReading:
     """The reading of a feed's groups by a site's host, as its receiver reports it (decision 72)."""
 
@@ -36,6 +52,8 @@ class HostReading:
     standing: PriorityStanding = PriorityStanding.NORMAL
     demotions: int = 0
     """The number of times that a reading thread lost its priority since the receiver started."""
+    line: LineReading | None = None
+    """The last one; None: the groups of the feed never lost packets in a steady stream, or it is not reported."""
 
 
 def advice(feed: str, reading: HostReading) -> str | None:

@@ -16,10 +16,16 @@ class Repairs:
     sent_bytes: float = 0.0
     product_bytes: float = 0.0
     repair_bytes: float = 0.0
+    settles_s: int = 0
+    """Seconds with traffic that do not count yet: they repair the losses of before."""
 
     def add(self, leg: LegTraffic) -> None:
         """Counts the traffic of a leg in a second; one without products and repair changes nothing."""
-        if leg.transport is Transport.MULTICAST and (leg.product_bytes or leg.repair_bytes):
+        if leg.transport is not Transport.MULTICAST or not (leg.product_bytes or leg.repair_bytes):
+            return
+        if self.settles_s > 0:
+            self.settles_s -= 1
+        else:
             self.sent_bytes = self.sent_bytes * FADING + leg.egress_bytes
             self.product_bytes = self.product_bytes * FADING + leg.product_bytes
             self.repair_bytes = self.repair_bytes * FADING + leg.repair_bytes
@@ -27,6 +33,7 @@ class Repairs:
     def forget(self) -> None:
         """Begins again: what is repaired for other sites, or at another rate, is no guide."""
         self.sent_bytes = self.product_bytes = self.repair_bytes = 0.0
+        self.settles_s = SETTLES_S
 
     @property
     def of_sent(self) -> float | None:
@@ -63,5 +70,7 @@ class LegRepairs:
 
 FADING = 0.99
 """Per second with traffic: 110 s ago weighs a third."""
+SETTLES_S = 10
+"""Of a group at ten times the rate of a line, nine tenths are repaired: that takes the line nine times as long."""
 TELLING_BYTES = 100_000
 """Some seventy packets."""

@@ -52,8 +52,8 @@ class SchedulerSettings(Section):
     )
     groups_by_losses: bool = Field(
         default=False,
-        description="Whether the losses of a group set the rates of its sites' lines, for groups by rate. Without it "
-        "only stated access rates and sweeps do.",
+        description="Whether the capacity that a site's host measures while a group loses packets sets the rate of "
+        "its line, for groups by rate. Without it only stated access rates and sweeps do.",
     )
     circuit_cost: float = Field(
         default=1.0,

@@ -1197,6 +1197,8 @@ export interface HostReading {
   standing: PriorityStanding
   /** How often a reading thread lost its priority, as it ran for too long without a pause. */
   demotions: number
+  /** Null: the feed's groups never lost packets in a steady stream, or the receiver does not report it. */
+  line: LineReading | null
   /** The setting to change at the site; null: nothing is to be done. */
   advice: string | null
 }
@@ -1425,6 +1427,20 @@ export interface LimitShape {
 export interface LimitShare {
   limit: string
   share: number
+}
+
+/** What the line of a site's host carried while a group lost packets, over about a second: its capacity. */
+export interface LineReading {
+  /** Everything that arrived from the hubs, in Ethernet-frame bits per second. */
+  arrived_bps: number
+  /** The rate at which the group was sent in that time. */
+  offered_bps: number
+  /** Packets of the group that were sent in that time. */
+  packets: number
+  /** Of these, the packets that did not arrive. */
+  lost: number
+  /** Measured stretches since the site's receiver started. */
+  windows: number
 }
 
 /** A line between two ports. */

@@ -15,6 +15,7 @@ import {
   nextSteps,
   notConsidered,
   ownClockOf,
+  lineOf,
   priorityOf,
   saving,
   shortReason,
@@ -218,6 +219,12 @@ test('transports that are not considered are those of the figures with that name
   ])
 })
 
+test('the line of a host is shown with the rate of the group that lost packets on it', () => {
+  const line = { arrived_bps: 4_000_000, offered_bps: 40_000_000, packets: 3_300, lost: 2_970, windows: 7 }
+  expect(lineOf({ ...recordedReading(), line })).toBe('4.00 of 40.0 Mb/s')
+  expect(lineOf(recordedReading())).toBe('–')
+})
+
 function recordedReading(): HostReading {
   return {
     leg: 2,
@@ -229,6 +236,7 @@ function recordedReading(): HostReading {
     priority: 20,
     standing: 'real-time',
     demotions: 0,
+    line: null,
     advice: null,
   }
 }

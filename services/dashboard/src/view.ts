@@ -107,6 +107,11 @@ export function ownClockOf(clock: OwnClock): string {
   return `synchronised at the site (${by}), off by at most ${latency(clock.error_ms)}`
 }
 
+/** The load of a site's line when a group last lost packets on it, and the rate of the group: `4.00 of 40.0 Mb/s`. */
+export function lineOf({ line }: HostReading): string {
+  return line ? `${megabits(line.arrived_bps)} of ${megabits(line.offered_bps)} Mb/s` : NOT_KNOWN
+}
+
 /** The priority of the thread that reads a group: `real-time (20)`, `normal, as real-time 20 was refused`. */
 export function priorityOf(reading: HostReading): string {
   const lost = reading.demotions > 0 ? `, lost ${whole(reading.demotions)} times` : ''

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 from downburst.domain.events import LegChanged, LegTraffic, SessionTraffic, SiteProgress, TrafficSeen
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Leg, LegTrial, Plan, Transport, leg_figure
+from downburst.domain.readings import HostReading, LineReading
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.settings.hub import Settings
@@ -40,6 +41,8 @@ class Network:
     """Legs with the sites that left them as too fast, until another plan."""
     flooded_s: Counter[tuple[int, str]] = field(default_factory=Counter)
     """By leg and site, the seconds of great loss."""
+    windows: Counter[str] = field(default_factory=Counter)
+    """By site, the seconds that its host has measured."""
     version: int = 0
 
     async def seconds(self, count: int) -> None:
@@ -73,9 +76,22 @@ class Network:
     def _sessions(self, plan: Plan) -> list[SessionTraffic]:
         on = {site: leg for leg in plan.legs for site in leg.sites if (leg.leg, site) not in self.out}
         return [
-            SessionTraffic(site, 0, 0, 20_000, (SiteProgress("NGRID", 1, 0, leg.transport, leg.leg),))
+            SessionTraffic(
+                site, 0, 0, 20_000, (replace(progress(leg.leg), transport=leg.transport, reading=reading),)
+            )
             for site, leg in on.items()
+            for reading in [self._reading(leg, site)]
         ]
+
+    def _reading(self, leg: Leg, site: str) -> HostReading | None:
+        if leg.transport is not Transport.MULTICAST or not leg.rate_bps:
+            return None
+        loss, packets = self._loss(leg, site), leg.rate_bps // PACKET_BITS
+        self.windows[site] += loss > 0.03
+        line = LineReading(
+            round(self.lines_bps[site]), leg.rate_bps, packets, round(packets * loss), self.windows[site]
+        )
+        return replace(READING, leg=leg.leg, line=line if self.windows[site] else None)
 
     def _hearing(self, leg: Leg) -> list[str]:
         return [site for site in leg.sites if (leg.leg, site) not in self.out]
@@ -84,10 +100,15 @@ class Network:
         return max(1 - self.lines_bps[site] / (leg.rate_bps or 1), 0.0)
 
 
-def seen(*legs: LegTraffic, on: Mapping[str, int]) -> TrafficSeen:
+def progress(leg: int, reading: HostReading | None = None) -> SiteProgress:
+    return SiteProgress("NGRID", 1, 0, Transport.MULTICAST, leg, reading=reading)
+
+
+def seen(*legs: LegTraffic, on: Mapping[str, int], readings: Mapping[str, HostReading] = {}) -> TrafficSeen:
     """A node's second with these sites on these legs."""
-    progress = {site: SiteProgress("NGRID", 1, 0, Transport.MULTICAST, leg) for site, leg in on.items()}
-    sessions = tuple(SessionTraffic(site, 0, 0, 20_000, (one,)) for site, one in progress.items())
+    sessions = tuple(
+        SessionTraffic(site, 0, 0, 20_000, (progress(leg, readings.get(site)),)) for site, leg in on.items()
+    )
     return TrafficSeen(0, 1_000_000, (), legs, sessions, 0)
 
 
@@ -95,6 +116,15 @@ def tried(lost: int, packets: int = 1_000) -> LegTraffic:
     """A leg of 40 Mb/s of which the site `a` lost so many packets in a second."""
     trial = LegTrial(RATE_BPS, packets, (("a", lost),) if lost else ())
     return LegTraffic(1, "NGRID", 0, 0, 1, 0, 2, 0, Transport.MULTICAST, RATE_BPS, trials=(trial,))
+
+
+def read(windows: int, *, arrived_bps: int = 4_000_000, dropped: int = 0) -> HostReading:
+    """A host's reading after so many stretches in which it lost nine tenths of a leg of 40 Mb/s."""
+    line = LineReading(arrived_bps, RATE_BPS, 3_300, 2_970, windows) if windows else None
+    return replace(READING, dropped=dropped, line=line)
+
+
+READING = HostReading(1, 0, 16 << 20, 32 << 20, 2_000_000)
 
 
 def network(_feed: str, _leg: int) -> bool:
@@ -123,11 +153,41 @@ def test_losses_set_no_limits_unless_the_setting_asks_for_it() -> None:
     found = {}
     for enabled in (False, True):
         lines = LineWatch(TrialRules(enabled=enabled))
-        for second in range(100, 105):
-            lines.traffic(seen(tried(900), on={"a": 1, "b": 1}), second, network)
+        for windows in range(5):
+            lines.traffic(seen(on={"a": 1, "b": 1}, readings={"a": read(windows)}), 100 + windows, network)
         gone = LegChanged("NGRID", 1, "a", "too-slow", FakeClock().now())
         found[enabled] = lines.leg_changed(gone, 105), lines.line("NGRID", "a").usable_bps
-    assert found == {False: (False, None), True: (True, pytest.approx(3.2e6))}
+    assert found == {False: (False, None), True: (True, pytest.approx(3.8e6))}
+
+
+def learnt(*readings: HostReading | None) -> float | None:
+    """The usable rate after a second with each of these readings, and losses by requests in each."""
+    lines = LineWatch(TrialRules())
+    for second, reading in enumerate(readings):
+        found = {} if reading is None else {"a": reading}
+        lines.traffic(seen(tried(900), on={"a": 1, "b": 1}, readings=found), 100 + second, network)
+    return lines.line("NGRID", "a").usable_bps
+
+
+def test_losses_that_no_host_measured_say_nothing_of_its_line() -> None:
+    assert learnt(*[None] * 9) is None
+    assert learnt(*[read(0)] * 9) is None
+
+
+def test_each_measurement_counts_once_and_that_of_before_the_first_look_not_at_all() -> None:
+    assert learnt(read(3), *[read(3)] * 9) is None
+    assert learnt(read(0), read(1), *[read(2)] * 9) is None
+    assert learnt(read(0), read(1), read(2), read(3)) == pytest.approx(3.8e6)
+
+
+def test_a_host_that_drops_datagrams_does_not_measure_its_line() -> None:
+    assert learnt(*(read(second, dropped=second) for second in range(9))) is None
+    assert learnt(read(0), read(1, dropped=5), *(read(second, dropped=5) for second in range(2, 5))) is not None
+
+
+def test_measurements_that_do_not_agree_set_no_limit() -> None:
+    rates = [4_000_000, 8_000_000, 2_000_000, 12_000_000]
+    assert learnt(read(0), *(read(1 + n, arrived_bps=rate) for n, rate in enumerate(rates))) is None
 
 
 @pytest.fixture
@@ -167,9 +227,9 @@ async def test_two_groups_form_by_their_losses_and_the_plan_says_so(hub: Hub) ->
     network = await started(hub, TWO_AND_TWO)
     await network.seconds(60)
     plan = hub.plan()
-    assert groups(plan) == {("a", "b"): 19.0, ("s", "t"): 3.2}
-    assert "groups of 2 sites at 3.20 Mb/s, 2 sites at 19.0 Mb/s" in plan.reason
-    assert "the pace of 2 sites is 3.20 Mb/s, as s received 4.00 Mb/s of a group of" in plan.reason
+    assert groups(plan) == {("a", "b"): 19.0, ("s", "t"): 3.8}
+    assert "groups of 2 sites at 3.80 Mb/s, 2 sites at 19.0 Mb/s" in plan.reason
+    assert "the pace of 2 sites is 3.80 Mb/s, as the line of s carried 4.00 Mb/s of a group of" in plan.reason
     fast = next(leg for leg in plan.legs if leg.sites == ("a", "b"))
     assert plan.figures[leg_figure(fast.leg, "line_bps")] == pytest.approx(19e6, rel=0.01)
     predicted = plan.figures[leg_figure(fast.leg, "predicted_p99_ms")]
@@ -183,23 +243,23 @@ async def test_two_groups_form_by_their_losses_and_the_plan_says_so(hub: Hub) ->
 async def test_one_group_at_the_slowest_pace_is_enough_where_it_meets_the_objective(hub: Hub) -> None:
     network = await started(hub, TWO_AND_TWO, objective_ms=30_000)
     await network.seconds(60)
-    assert groups(hub.plan()) == {("a", "b", "s", "t"): 3.2}
+    assert groups(hub.plan()) == {("a", "b", "s", "t"): 3.8}
 
 
 async def test_a_site_whose_line_is_slow_for_a_minute_moves_and_comes_back_once(hub: Hub) -> None:
     network = await started(hub, TWO_AND_TWO | {"c": FAST_BPS})
     await network.seconds(60)
     settled = len(hub.history())
-    assert groups(hub.plan()) == {("a", "b", "c"): 19.0, ("s", "t"): 3.2}
+    assert groups(hub.plan()) == {("a", "b", "c"): 19.0, ("s", "t"): 3.8}
     network.lines_bps["c"] = SLOW_BPS
     await network.seconds(60)
-    assert groups(hub.plan()) == {("a", "b"): 19.0, ("c", "s", "t"): 3.2}
+    assert groups(hub.plan()) == {("a", "b"): 19.0, ("c", "s", "t"): 3.8}
     network.lines_bps["c"] = FAST_BPS
     await network.seconds(90)
-    assert groups(hub.plan()) == {("a", "b", "c"): 19.0, ("s", "t"): 3.2}
+    assert groups(hub.plan()) == {("a", "b", "c"): 19.0, ("s", "t"): 3.8}
     await network.seconds(240)
     moves = paces_of("c", hub.history()[settled - 1 :])
-    assert [pace for pace in moves if pace] == [19, 3, 19], moves
+    assert [pace for pace in moves if pace] == [19, 4, 19], moves
     for site in "abst":
         assert len(paces_of(site, hub.history()[settled - 1 :])) == 1, site
 
@@ -213,7 +273,7 @@ async def test_a_site_that_stays_slow_is_tried_ever_less_often(hub: Hub) -> None
     await network.seconds(600)
     tries = [pace for pace in paces_of("c", hub.history()[settled - 1 :]) if pace == 19]
     assert 1 <= len(tries) <= 3
-    assert groups(hub.plan()) == {("a", "b"): 19.0, ("c", "s", "t"): 3.2}
+    assert groups(hub.plan()) == {("a", "b"): 19.0, ("c", "s", "t"): 3.8}
 
 
 async def test_limits_survive_a_restart_of_the_scheduler(hub: Hub) -> None:
@@ -223,7 +283,7 @@ async def test_limits_survive_a_restart_of_the_scheduler(hub: Hub) -> None:
     await hub.restart()
     await network.seconds(30)
     assert groups(hub.plan()) == groups(before)
-    assert paces_of("s", hub.history()[before.version - 1 :]) == [3]
+    assert paces_of("s", hub.history()[before.version - 1 :]) == [4]
 
 
 async def test_a_site_alone_with_a_slow_line_gets_copies_at_its_own_rate(hub: Hub) -> None:

@@ -58,6 +58,7 @@ def session(site: str) -> dict[str, Any]:
             "priority": 7,
             "standing": "real-time",
             "demotions": 8,
+            "line": {"arrived_bps": 4, "offered_bps": 5, "packets": 6, "lost": 7, "windows": 8},
         },
         "action_failed": {
             "rule": "r:1",

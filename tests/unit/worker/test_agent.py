@@ -32,7 +32,7 @@ from downburst.domain.events import (
 from downburst.domain.feeds import Feed
 from downburst.domain.latency import SiteClock
 from downburst.domain.products import Product
-from downburst.domain.readings import HostReading, PriorityStanding
+from downburst.domain.readings import HostReading, LineReading, PriorityStanding
 from downburst.domain.resends import Resend, ResendState
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
@@ -56,6 +56,7 @@ READING = {
     "priority": 20,
     "standing": "lost",
     "demotions": 1,
+    "line": {"arrived_bps": 4_000_000, "offered_bps": 40_000_000, "packets": 3_300, "lost": 2_970, "windows": 7},
 }
 FAKE = (sys.executable, str(Path(__file__).parents[2] / "kit" / "fake_node.py"))
 
@@ -414,7 +415,16 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
     )
     seen = await stage.event(TrafficSeen)
     assert seen.sessions[0].feeds[0].reading == HostReading(
-        70, 2**32, 65_536, 131_072, 350_000, None, 20, PriorityStanding.LOST, 1
+        70,
+        2**32,
+        65_536,
+        131_072,
+        350_000,
+        None,
+        20,
+        PriorityStanding.LOST,
+        1,
+        LineReading(4_000_000, 40_000_000, 3_300, 2_970, 7),
     )
     assert (seen.feeds[0].bytes, seen.gone) == (100, {"dmz.edu"})
     assert seen.sessions[0].clock == SiteClock(synchronised=False, error_us=9, estimated_error_us=1)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from downburst.domain.readings import HostReading, PriorityStanding
+from downburst.domain.readings import HostReading, LineReading, PriorityStanding
 from downburst.foundation.bounds import count, integer, maybe
 
 
@@ -21,7 +21,13 @@ def host_reading(line: Any) -> HostReading:
         priority=maybe(line["priority"], lambda priority: integer(priority, least=1, most=MOST_PRIORITY)),
         standing=PriorityStanding(line["standing"]),
         demotions=count(line["demotions"]),
+        line=maybe(line.get("line"), _line_reading),
     )
+
+
+def _line_reading(line: Any) -> LineReading:
+    fields = ("arrived_bps", "offered_bps", "packets", "lost", "windows")
+    return LineReading(**{field: count(line[field]) for field in fields})
 
 
 MOST_PRIORITY = 99

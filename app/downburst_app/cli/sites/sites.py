@@ -7,6 +7,7 @@ import typer
 
 from downburst.deliveries.stages import size_text
 from downburst.foundation.errors import BadInput
+from downburst.foundation.rates import rate_text
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table, write_secret
 from downburst_app.cli.hub.status import behind
@@ -328,6 +329,8 @@ def _reading(reading: dict[str, Any]) -> str:
         f"{size_text(reading['granted_bytes'])} of {size_text(reading['needed_bytes'])} needed; priority "
         f"{reading['standing']}{asked}{lost}"
     )
+    if line := reading["line"]:
+        said += f"; its line carried {rate_text(line['arrived_bps'])} of a group of {rate_text(line['offered_bps'])}"
     return said if reading["advice"] is None else f"{said}\n    {reading['advice']}"
 
 

@@ -1,9 +1,9 @@
-"""The rate that a site's line carries, by the losses of its group at each rate, and the way back to faster rates.
+"""The rate that a site's line carries, by what arrives while its group loses packets, and the way to faster rates.
 
-A line of capacity `c` that is sent a rate `r` above it loses `1 - c / r`: what arrives is `c`, whatever was sent. So
-one lossy rate shows the capacity, and the site belongs to a group no faster than that. Several seconds have to agree
-about it: beside a repair or a stall less arrives, and a queue hides the first losses. Loss that hardly falls at a
-lower rate is noise: repair is for it, and it limits nothing.
+A line of capacity `c` that is sent more than that loses packets, and what arrives is `c`, whatever was sent. The
+site's host measures it, with everything else that the line carries. So one lossy rate shows the capacity, and the
+site belongs to a group no faster than that. Several seconds have to agree about it: in a stall less arrives. Loss
+that hardly falls at a lower rate is noise: repair is for it, and it limits nothing.
 
 A limit ends by a trial: the site goes at a faster rate, and stays there if it loses nothing for some seconds. If it
 loses, it goes back, and waits twice as long for the next trial. A line that carried more before is tried sooner.
@@ -40,6 +40,8 @@ class Point:
     packets: float
     lost: float
     at_s: float
+    arrived_bps: float | None = None
+    """Everything that arrived at the site in that time; None: it was not measured there."""
 
     @property
     def loss(self) -> float:
@@ -48,8 +50,8 @@ class Point:
 
     @property
     def received_bps(self) -> float:
-        """What arrived: the rate less the loss."""
-        return self.rate_bps * (1 - self.loss)
+        """What arrived: as measured, or the rate less the loss."""
+        return self.rate_bps * (1 - self.loss) if self.arrived_bps is None else self.arrived_bps
 
     def faded(self, now_s: float) -> "Point":
         """The point with its packets weighed by their age."""
@@ -133,12 +135,17 @@ class Waits(TypedDict):
 def observed(line: Line, tried: Point, rules: TrialRules) -> Line:
     """The line after a second in which its group was sent at a rate.
 
-    Few packets say nothing, nor does a second in which nothing arrived: that was no line.
+    Few packets say nothing, nor does a second in which nothing arrived: that was no line. Without a measurement at
+    the site, losses are no word about its line: requests tell not all of them, and copies take a part of it. Where
+    more arrives than the group is sent, the line carries the group, and what is beside it causes the losses.
     """
     if tried.packets < TELLING_PACKETS or tried.lost >= tried.packets:
         return line
+    is_tolerated = tried.loss <= max(TOLERATED, NOISE_ROOM * line.noise)
+    if not is_tolerated and (tried.arrived_bps is None or tried.rate_bps <= tried.arrived_bps):
+        return line
     line = replace(line, points=_with(line.points, tried))
-    if tried.loss <= max(TOLERATED, NOISE_ROOM * line.noise):
+    if is_tolerated:
         return _carried(line, tried, rules)
     return _judged(replace(line, excess=_more(line.excess, tried)), tried.at_s, rules)
 
@@ -215,16 +222,11 @@ def _judged(line: Line, now_s: float, rules: TrialRules) -> Line:
     if _is_noise(line, excess.rate_bps, agreed, now_s):
         noise = max(line.noise, agreed.loss)
         return replace(line, noise=noise, limit_bps=None, seen=None, excess=None, trial=None, retry_at_s=math.inf)
-    limit_bps = _limit_by(agreed)
+    limit_bps = agreed.received_bps * MARGIN
     if line.trial is None and line.limit_bps is not None:
         limit_bps = min(limit_bps, line.limit_bps)
     waits = _waits(line, limit_bps, now_s, rules)
     return replace(line, limit_bps=limit_bps, seen=agreed, excess=None, trial=None, **waits)
-
-
-def _limit_by(agreed: Point) -> float:
-    """The rate for a line's group by what arrived: the further above it the group was, the less exact."""
-    return agreed.received_bps * (MARGIN if agreed.loss <= EXACT_LOSS else COARSE_MARGIN)
 
 
 def _waits(line: Line, limit_bps: float, now_s: float, rules: TrialRules) -> "Waits":
@@ -288,9 +290,6 @@ TOLERATED = 0.03
 """Loss that repair is for; the rate of a leg follows above 2 %."""
 MARGIN = 0.95
 """The rest of a line is for repairs, requests and other sessions."""
-EXACT_LOSS = 0.6
-COARSE_MARGIN = 0.8
-"""Of a product that took a third of a second at ten times the rate of a line, a queue of 64 KB hides a tenth."""
 SURE_SECONDS = 3
 """A stall of a machine loses packets in one or two seconds, at no steady rate."""
 CONFIRMED_SECONDS = 2
@@ -298,8 +297,9 @@ CONFIRMED_SECONDS = 2
 PLAUSIBLE = 0.95
 """With more loss, the leave of a site may be that of one that stopped, and one second is no measure of its line."""
 AGREE = 1.25
-"""A queue hides a tenth or two of the losses of a short product."""
-LEFT_LATELY_S = 3.0
+"""A thread that wakes late by 20 ms shifts the ends of the shortest measurement by a tenth each."""
+LEFT_LATELY_S = 10.0
+"""A site leaves when repair falls behind, some seconds after the losses."""
 FORGOTTEN_S = 60.0
 FASTER = 1.1
 ALIKE = 1.25

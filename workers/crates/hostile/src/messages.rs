@@ -3,10 +3,10 @@ use downburst_probe::{Control, Delays, Excess, Figures, FlowFigures, Sent, SentB
 use downburst_session::{
     ActionFailed, Attach, CircuitFault, CircuitHeard, CircuitProbed, CircuitRate, CircuitReach, CircuitState,
     ClockOffset, ClockRequest, CredentialOffered, CredentialShown, FeedPosition, Filed, Fingerprint, Forged,
-    Frontier, HeartbeatOut, Hello, HostReading, KeyTaken, Late, LegJoined, LegLeft, LinkedSpace, Marked, Nak,
-    PathProbed, ProbeSaid, Proof, Receipt, Receipts, ReceiveBuffer, Reception, ReferralEnded, RelayLegFailed,
-    RelayLegOpen, RelayReport, RelayedLeg, ResentEnded, ResentFailed, Segment, SiblingFault, SiblingPort,
-    SiteClock, StreamEnded, Taken, TunnelFacts, VERSIONS, Want,
+    Frontier, HeartbeatOut, Hello, HostReading, KeyTaken, Late, LegJoined, LegLeft, LineReading, LinkedSpace,
+    Marked, Nak, PathProbed, ProbeSaid, Proof, Receipt, Receipts, ReceiveBuffer, Reception, ReferralEnded,
+    RelayLegFailed, RelayLegOpen, RelayReport, RelayedLeg, ResentEnded, ResentFailed, Segment, SiblingFault,
+    SiblingPort, SiteClock, StreamEnded, Taken, TunnelFacts, VERSIONS, Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
 
@@ -69,7 +69,8 @@ absurd! {
     CredentialShown { secret = spare_secret }
     RelayReport { tunnels, legs, refused }
     SiteClock { synchronised, error_us, estimated_error_us, daemon }
-    HostReading { leg, dropped, buffer, priority, standing, demotions }
+    HostReading { leg, dropped, buffer, priority, standing, demotions, line }
+    LineReading { arrived_bps, offered_bps, packets, lost, windows }
     ReceiveBuffer { asked_bytes, granted_bytes, needed_bytes, limit_bytes }
     RelayedLeg { leg, datagrams, bytes, dropped }
     TunnelFacts {

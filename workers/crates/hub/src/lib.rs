@@ -66,9 +66,9 @@ pub use events::{Event, ReceptionLine, Traffic};
 pub use feeds::{AwaitedHeartbeats, Rechecks};
 pub use figures::{
     Arrivals, FailedAction, FeedHead, FeedTraffic, HostReadingLine, LegCounts, LegState, LegTraffic,
-    LinkedFiles, SessionFeed, SessionTraffic, SilenceLine, SilenceSign, Silences, SiteClockLine,
-    TrafficReports, Transfer, Transfers, UnicastLegs, all_sessions, check_silences, session_news,
-    sites_by_leg,
+    LineReadingLine, LinkedFiles, SessionFeed, SessionTraffic, SilenceLine, SilenceSign, Silences,
+    SiteClockLine, TrafficReports, Transfer, Transfers, UnicastLegs, all_sessions, check_silences,
+    session_news, sites_by_leg,
 };
 pub use first_bytes::FirstBytes;
 pub use flood::{Flood, Sight};

@@ -78,7 +78,7 @@ impl GroupStatus {
     /// The groups of these readings.
     pub fn all(readings: &HostReadings) -> Vec<Self> {
         let groups = readings.all().iter().map(|(feed, reading)| {
-            let HostReading { leg, dropped, buffer, priority, standing, demotions } = *reading;
+            let HostReading { leg, dropped, buffer, priority, standing, demotions, .. } = *reading;
             Self {
                 feed: feed.as_str().to_owned(),
                 leg: leg.0,

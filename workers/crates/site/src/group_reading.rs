@@ -3,9 +3,11 @@
 use downburst_model::Micros;
 use downburst_session::{LegJoin, ReceiveBuffer, Reception};
 
+mod line;
 mod priority;
 mod readings;
 
+pub use line::{GroupArrival, LineWatch};
 pub use priority::{PriorityChange, PriorityWatch, SpinWatch};
 pub use readings::{DropCount, HostReadings, ReadingWatch, SocketReading};
 

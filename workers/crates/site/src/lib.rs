@@ -45,8 +45,8 @@ pub use event_log::log_event;
 pub use far_end::FarEnd;
 pub use frame_buffer::FrameBuffer;
 pub use group_reading::{
-    DropCount, GroupRead, GroupReading, HostReadings, PriorityChange, PriorityWatch, ReadingWatch,
-    SocketReading, SpinWatch, reception,
+    DropCount, GroupArrival, GroupRead, GroupReading, HostReadings, LineWatch, PriorityChange, PriorityWatch,
+    ReadingWatch, SocketReading, SpinWatch, reception,
 };
 pub use hubs::nodes::Wanted;
 pub use hubs::{

@@ -243,8 +243,15 @@ mod tests {
         assert_eq!(dropped(), None);
         for (dropped, standing) in [(3, PriorityStanding::RealTime), (9, PriorityStanding::Lost)] {
             let buffer = ReceiveBuffer { granted_bytes: 131_072, ..ReceiveBuffer::default() };
-            let reading =
-                HostReading { leg: LegId(50), dropped, buffer, priority: Some(20), standing, demotions: 1 };
+            let reading = HostReading {
+                leg: LegId(50),
+                dropped,
+                buffer,
+                priority: Some(20),
+                standing,
+                demotions: 1,
+                line: None,
+            };
             change(&registry, "oslo", |status| status.apply(StatusChange::Reads(feed("A"), reading)));
         }
         change(&registry, "oslo", |status| status.apply(StatusChange::Left(feed("A"))));

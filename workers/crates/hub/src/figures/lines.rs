@@ -1,6 +1,6 @@
 //! Reports of traffic to the agent, each second.
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
-use downburst_session::{ActionFailed, HostReading, LinkedSpace, SiteClock};
+use downburst_session::{ActionFailed, HostReading, LineReading, LinkedSpace, SiteClock};
 use serde::Serialize;
 
 use crate::leg::LegTrial;
@@ -129,11 +129,28 @@ pub struct HostReadingLine {
     pub standing: &'static str,
     /// The number of times that a reading thread lost its priority.
     pub demotions: u64,
+    /// What the host's line carried when a group of the feed last lost packets; `None`: it is not known.
+    pub line: Option<LineReadingLine>,
+}
+
+/// What a host's line carried while a group lost packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LineReadingLine {
+    /// Everything that arrived, in Ethernet-frame bits per second.
+    pub arrived_bps: u64,
+    /// The rate at which the group was sent.
+    pub offered_bps: u64,
+    /// The packets of the group that were sent.
+    pub packets: u64,
+    /// Of these, the packets that did not arrive.
+    pub lost: u64,
+    /// The measured stretches, since the receiver started.
+    pub windows: u64,
 }
 
 impl From<&HostReading> for HostReadingLine {
     fn from(reading: &HostReading) -> Self {
-        let HostReading { leg, dropped, buffer, priority, standing, demotions } = *reading;
+        let HostReading { leg, dropped, buffer, priority, standing, demotions, line } = *reading;
         Self {
             leg,
             dropped,
@@ -144,7 +161,15 @@ impl From<&HostReading> for HostReadingLine {
             priority,
             standing: standing.word(),
             demotions,
+            line: line.map(LineReadingLine::from),
         }
+    }
+}
+
+impl From<LineReading> for LineReadingLine {
+    fn from(line: LineReading) -> Self {
+        let LineReading { arrived_bps, offered_bps, packets, lost, windows } = line;
+        Self { arrived_bps, offered_bps, packets, lost, windows }
     }
 }
 

@@ -8,8 +8,8 @@ mod transfers;
 
 pub use accounts::{UnicastLegs, all_sessions, session_news, sites_by_leg};
 pub use lines::{
-    FailedAction, FeedTraffic, HostReadingLine, LegTraffic, LinkedFiles, SessionFeed, SessionTraffic,
-    SiteClockLine, Transfer,
+    FailedAction, FeedTraffic, HostReadingLine, LegTraffic, LineReadingLine, LinkedFiles, SessionFeed,
+    SessionTraffic, SiteClockLine, Transfer,
 };
 pub use reports::TrafficReports;
 pub use silences::{SilenceLine, SilenceSign, Silences, check_silences};

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::*;
 use downburst_hub::{
     CatchUpReport, FailedAction, FeedBacklog, FeedTraffic, HostReadingLine, Knobs, LegTraffic, LegTrial,
-    LinkedFiles, PathFacts, ProfileState, ReceptionLine, RelayLine, RelayedLegLine, SavedLine, SegmentLine,
-    SessionFeed, SessionProfile, SessionTraffic, SiteBacklog, SiteClockLine, SiteLoss, Traffic, Transfer,
-    TrialLine, TrialStep, TunnelLine,
+    LineReadingLine, LinkedFiles, PathFacts, ProfileState, ReceptionLine, RelayLine, RelayedLegLine,
+    SavedLine, SegmentLine, SessionFeed, SessionProfile, SessionTraffic, SiteBacklog, SiteClockLine,
+    SiteLoss, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -496,6 +496,13 @@ fn progress() -> SessionFeed {
             priority: Some(20),
             standing: "real-time",
             demotions: 1,
+            line: Some(LineReadingLine {
+                arrived_bps: 4_000_000,
+                offered_bps: 40_000_000,
+                packets: 3_300,
+                lost: 2_970,
+                windows: 7,
+            }),
         }),
         heartbeat_us: Some(AT),
         heartbeat_waits_us: Some(WallMicros(AT.0 + 1)),

@@ -111,7 +111,8 @@ impl Site {
             ),
             probes: Probes::new(parts.ways.probes_most_bps, parts.ways.carries, clock),
             network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256())
-                .exchanging(parts.ways.siblings),
+                .exchanging(parts.ways.siblings)
+                .counting(parts.ways.readings.arrived.clone()),
             legs: Legs::new(parts.ways.reading, parts.ways.readings, parts.ways.amt),
             relayed: parts.ways.relayed,
             machine: Connection::new(settings, identity.credentials.clone(), recovered, parts.owed, role),

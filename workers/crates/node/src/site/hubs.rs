@@ -1,6 +1,6 @@
 //! A running site: drives the machine above its connections, and the resources that they share.
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use downburst_log::{ADOPTED_BYTES, ProductLog as _, Retained, Retention};
@@ -157,7 +157,7 @@ impl Hubs {
 
     fn take_asked(&mut self, asked: Asked) {
         let answer = self.machine.answer(self.clock.monotonic(), &asked.request);
-        let readings = self.connections.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        let readings = self.connections.readings.lock();
         let groups = control::GroupStatus::all(&readings);
         drop(readings);
         asked.answer(control::Answer { files: self.software.files_status(), groups, ..answer });
@@ -274,7 +274,7 @@ impl Connections {
         Ways {
             via: self.receive.via.clone(),
             reading: self.receive.reading,
-            readings: Arc::clone(&self.readings),
+            readings: self.readings.clone(),
             amt: self.receive.host.amt.clone(),
             reports: None,
             // A node that is only asked for the others orders no ends of circuits.

@@ -123,6 +123,29 @@ pub struct HostReading {
     /// started.
     #[n(5)]
     pub demotions: u64,
+    /// What the host's line carried when a group of the feed last lost packets on it; `None`: it is not known.
+    #[n(6)]
+    pub line: Option<LineReading>,
+}
+
+/// What a host's line carried while a group lost packets, about a second long: its capacity (decision 71).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LineReading {
+    /// Everything that arrived from the hubs, in Ethernet-frame bits per second.
+    #[n(0)]
+    pub arrived_bps: u64,
+    /// The rate at which the group was sent in that time.
+    #[n(1)]
+    pub offered_bps: u64,
+    /// The packets of the group that were sent in that time.
+    #[n(2)]
+    pub packets: u64,
+    /// Of these, the packets that did not arrive.
+    #[n(3)]
+    pub lost: u64,
+    /// The stretches with losses that were measured, since the receiver started.
+    #[n(4)]
+    pub windows: u64,
 }
 
 /// The receive buffer of a group's socket, in bytes of the kernel's own accounting.

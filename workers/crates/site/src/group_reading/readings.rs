@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, LegId, Micros};
-use downburst_session::{HostReading, PriorityStanding, ReceiveBuffer};
+use downburst_session::{HostReading, LineReading, PriorityStanding, ReceiveBuffer};
 
 /// The drops of one socket, by the kernel's counter of 32 bits, which wraps.
 ///
@@ -48,8 +48,9 @@ impl HostReadings {
     pub fn opened(&mut self, feed: &FeedName, socket: SocketReading) {
         let SocketReading { leg, buffer, priority } = socket;
         let (dropped, demotions) = self.feeds.get(feed).map_or((0, 0), |it| (it.dropped, it.demotions));
+        let line = self.feeds.get(feed).and_then(|it| it.line);
         let standing = PriorityStanding::Normal;
-        let reading = HostReading { leg, dropped, buffer, priority, standing, demotions };
+        let reading = HostReading { leg, dropped, buffer, priority, standing, demotions, line };
         self.feeds.insert(feed.clone(), reading);
     }
 
@@ -57,6 +58,14 @@ impl HostReadings {
     pub fn dropped(&mut self, feed: &FeedName, datagrams: u64) {
         if let Some(reading) = self.feeds.get_mut(feed) {
             reading.dropped = reading.dropped.saturating_add(datagrams);
+        }
+    }
+
+    /// Notes what the host's line carried while the leg lost packets.
+    pub fn carried(&mut self, feed: &FeedName, leg: LegId, line: LineReading) {
+        if let Some(reading) = self.feeds.get_mut(feed).filter(|reading| reading.leg == leg) {
+            let windows = reading.line.map_or(0, |before| before.windows).saturating_add(line.windows);
+            reading.line = Some(LineReading { windows, ..line });
         }
     }
 
@@ -181,6 +190,21 @@ mod tests {
         assert_eq!(stands(70, Lost), (Lost, 2));
         readings.opened(&feed("NGRID"), socket(71));
         assert_eq!(readings.of(&feed("NGRID")).unwrap().demotions, 2);
+    }
+
+    #[test]
+    fn what_a_line_carried_counts_for_the_leg_in_use_and_goes_on() {
+        let mut readings = HostReadings::default();
+        let line = LineReading { arrived_bps: 4, offered_bps: 40, packets: 100, lost: 90, windows: 1 };
+        let mut carried = |leg: u32| {
+            readings.carried(&feed("NGRID"), LegId(leg), line);
+            readings.opened(&feed("NGRID"), socket(70));
+            readings.of(&feed("NGRID")).unwrap().line.map(|line| (line.arrived_bps, line.windows))
+        };
+        assert_eq!(
+            [carried(70), carried(70), carried(69), carried(70)],
+            [None, Some((4, 1)), Some((4, 1)), Some((4, 2))]
+        );
     }
 
     #[test]

@@ -154,6 +154,14 @@ impl Place {
     }
 }
 
+impl Datagram {
+    /// The number of an opened packet; `None`: it is another datagram, or was not opened.
+    pub fn packet(&self) -> Option<u64> {
+        let Self::Opened(Opened { number, .. }) = *self else { return None };
+        is_packet(number).then_some(number)
+    }
+}
+
 impl From<BytesMut> for Datagram {
     fn from(datagram: BytesMut) -> Self {
         Self::Sealed(datagram)
@@ -180,8 +188,11 @@ impl From<Vec<u8>> for Datagram {
 
 /// The position of the bytes that are packed apart; only packets have any.
 pub(crate) fn tail_at(number: u64, payload: &[u8]) -> usize {
-    let is_packet = !notice::is_notice(number) && !symbol::is_symbol(number);
-    if is_packet { split_at(payload) } else { payload.len() }
+    if is_packet(number) { split_at(payload) } else { payload.len() }
+}
+
+fn is_packet(number: u64) -> bool {
+    !notice::is_notice(number) && !symbol::is_symbol(number)
 }
 
 /// Memory for received data, until neither a product nor the repair of its neighbours needs it: 16 MiB of each kind

@@ -178,7 +178,11 @@ impl Listener {
             let now = micros(started.elapsed());
             let account = is_due.then(|| self.account.news(now, urgent.standing())).flatten();
             let heard = match self.reading.read(lengths.iter().copied(), now) {
-                GroupRead::Datagrams => Some(LegNews::Datagrams(self.opener.finish())),
+                GroupRead::Datagrams => {
+                    let batch = self.opener.finish();
+                    self.account.arrived(now, &batch, &lengths);
+                    Some(LegNews::Datagrams(batch))
+                }
                 GroupRead::Deaf => Some(LegNews::Deaf(self.reason())),
                 GroupRead::Nothing => (!self.kept.is_empty()).then(|| LegNews::Datagrams(Vec::new())),
             };

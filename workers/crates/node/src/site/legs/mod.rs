@@ -1,10 +1,11 @@
 //! Groups and repair channels of legs: joined as the machine orders; their datagrams go to the machine.
+mod arrived;
 mod group;
 mod priority;
 mod repair_channel;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use downburst_model::{FeedName, LegId};
 use downburst_session::{FeedHandling, LegJoin};
@@ -12,13 +13,25 @@ use downburst_site::{HostReadings, LegNews};
 use downburst_vcmtp::LegKey;
 use tokio::sync::mpsc;
 
+pub(crate) use arrived::Arrived;
 pub(super) use group::Found;
 use group::Group;
 pub use group::Reading;
 use repair_channel::RepairChannel;
 
-/// How this host reads groups, by feed: shared by all connections of a site.
-pub(crate) type SharedReadings = Arc<Mutex<HostReadings>>;
+/// How this host reads groups, by feed, and how much comes to it: shared by all connections of a site.
+#[derive(Clone, Default)]
+pub(crate) struct SharedReadings {
+    readings: Arc<Mutex<HostReadings>>,
+    pub(crate) arrived: Arrived,
+}
+
+impl SharedReadings {
+    /// The readings, by feed.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, HostReadings> {
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// All legs of a connection.
 pub(super) struct Legs {
@@ -86,7 +99,8 @@ impl Legs {
         match Group::join(join, usual, has_deadline, &self.shared) {
             Ok((group, reception)) => {
                 self.groups.insert(join.leg, group);
-                let channel = RepairChannel::open(join, peer_address, self.answer_sender.clone());
+                let arrived = self.shared.readings.arrived.clone();
+                let channel = RepairChannel::open(join, peer_address, arrived, self.answer_sender.clone());
                 self.channels.extend(channel.map(|channel| (join.leg, channel)));
                 LegNews::Joined(reception)
             }

@@ -11,6 +11,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use super::arrived::Arrived;
 use super::group::Found;
 use crate::udp::connected;
 
@@ -23,13 +24,19 @@ pub(super) struct RepairChannel {
 impl RepairChannel {
     /// Opens a socket to the hub at `peer`, if the hub offers a channel. Without it requests go unanswered, and the
     /// session carries them.
-    pub(super) fn open(join: &LegJoin, peer: &str, sender: mpsc::Sender<Found>) -> Option<Self> {
+    pub(super) fn open(
+        join: &LegJoin,
+        peer: &str,
+        arrived: Arrived,
+        sender: mpsc::Sender<Found>,
+    ) -> Option<Self> {
         let port = join.channel.as_ref()?.port;
         let mut hub: SocketAddr = peer.parse().ok()?;
         hub.set_port(port);
         match connect(hub) {
             Ok(socket) => {
-                let reader = tokio::spawn(read(join.leg, Arc::clone(&socket), sender)).abort_handle();
+                let reader =
+                    tokio::spawn(read(join.leg, Arc::clone(&socket), arrived, sender)).abort_handle();
                 Some(Self { socket, reader })
             }
             Err(error) => {
@@ -55,7 +62,7 @@ fn connect(hub: SocketAddr) -> io::Result<Arc<UdpSocket>> {
     Ok(Arc::new(UdpSocket::from_std(connected(hub)?)?))
 }
 
-async fn read(leg: LegId, socket: Arc<UdpSocket>, sender: mpsc::Sender<Found>) {
+async fn read(leg: LegId, socket: Arc<UdpSocket>, arrived: Arrived, sender: mpsc::Sender<Found>) {
     let mut buffer = vec![0; LONGEST_BYTES];
     loop {
         // A host that refuses datagrams answers each with an error: to the channel they are simply unanswered.
@@ -65,7 +72,10 @@ async fn read(leg: LegId, socket: Arc<UdpSocket>, sender: mpsc::Sender<Found>) {
         let mut batch = Vec::new();
         while batch.len() < BATCH {
             match socket.try_recv(&mut buffer) {
-                Ok(length) => batch.push(Datagram::from(buffer.get(..length).unwrap_or_default())),
+                Ok(length) => {
+                    arrived.datagram(length);
+                    batch.push(Datagram::from(buffer.get(..length).unwrap_or_default()));
+                }
                 Err(_) => break,
             }
         }

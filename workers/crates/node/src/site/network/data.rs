@@ -7,6 +7,7 @@ use downburst_session::{RelayChain, StreamId, StreamPath};
 use downburst_site::{Input, NextWrite, NoLink, WriteBuffer};
 use tokio::io::AsyncWrite as _;
 
+use super::super::legs::Arrived;
 use super::hub_stream::{HubStream, dial_by, dial_from};
 
 /// All data connections; an empty set uses no memory.
@@ -16,6 +17,8 @@ pub(super) struct DataStreams {
     streams: Vec<DataStream>,
     /// The index at which the next poll begins, so that no connection starves.
     turn: usize,
+    /// Takes the bytes of all streams.
+    pub(super) arrived: Arrived,
 }
 
 struct DataStream {
@@ -57,7 +60,7 @@ impl DataStreams {
 
     /// Closes all data connections when the first connection ends.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self { arrived: std::mem::take(&mut self.arrived), ..Self::default() };
     }
 
     /// Moves bytes on all connections; returns the input for the machine. Never ready if there are none.
@@ -91,7 +94,8 @@ impl DataStreams {
                 let id = *stream;
                 drop(self.dials.swap_remove(index));
                 return Poll::Ready(match dialled {
-                    Ok(stream) => {
+                    Ok(mut stream) => {
+                        stream.count(&self.arrived);
                         self.streams.push(DataStream { id, stream, out: WriteBuffer::default() });
                         Input::StreamOpened(id)
                     }

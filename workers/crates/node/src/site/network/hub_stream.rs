@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::super::legs::Arrived;
 use super::inbound::Inbound;
 use super::sockets::{HANDSHAKE_PATIENCE, connect_from, within};
 use super::via;
@@ -33,6 +34,11 @@ pub(super) struct HubStream {
 }
 
 impl HubStream {
+    /// Counts what is read from here on.
+    pub(super) fn count(&mut self, arrived: &Arrived) {
+        self.inbound.arrived = arrived.clone();
+    }
+
     /// Reads the available bytes, in whole frames; `None` at the end of the stream.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
         self.inbound.poll_read(cx, &mut self.tls)

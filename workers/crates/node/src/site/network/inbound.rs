@@ -7,9 +7,15 @@ use bytes::Bytes;
 use downburst_site::FrameBuffer;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
+use super::super::legs::Arrived;
+
 /// Reads a connection into large buffers.
 #[derive(Default)]
-pub(super) struct Inbound(FrameBuffer);
+pub(super) struct Inbound {
+    frames: FrameBuffer,
+    /// The count of the host's bytes; counts for nobody until it is set.
+    pub(super) arrived: Arrived,
+}
 
 impl Inbound {
     /// Reads the available bytes, up to [`AT_ONCE_BYTES`], and returns the whole frames. A read that completes no
@@ -21,7 +27,7 @@ impl Inbound {
     ) -> Poll<io::Result<Option<Bytes>>> {
         let mut count = 0;
         while count < AT_ONCE_BYTES {
-            match pin!(stream.read_buf(self.0.room())).poll(cx) {
+            match pin!(stream.read_buf(self.frames.room())).poll(cx) {
                 Poll::Ready(Ok(0)) if count == 0 => return Poll::Ready(Ok(None)),
                 // Bytes before the end or the error are taken first; the next read returns the end or error again.
                 Poll::Ready(Ok(0) | Err(_)) if count > 0 => break,
@@ -30,7 +36,8 @@ impl Inbound {
                 Poll::Pending => break,
             }
         }
-        Poll::Ready(Ok(Some(self.0.take_frames())))
+        self.arrived.stream(count);
+        Poll::Ready(Ok(Some(self.frames.take_frames())))
     }
 }
 
@@ -81,7 +88,7 @@ mod tests {
         for (piece_bytes, keep) in [(7, 0), (4_096, 0), (65_536, 3), (1 << 20, 1_000)] {
             let (got, inbound) = received(&sent, piece_bytes, keep).await;
             assert!(got == sent, "pieces of {piece_bytes}");
-            assert!(inbound.0.former_count() <= FrameBuffer::MOST_FORMER);
+            assert!(inbound.frames.former_count() <= FrameBuffer::MOST_FORMER);
         }
     }
 
@@ -89,7 +96,7 @@ mod tests {
     async fn buffers_that_nobody_needs_are_used_again() {
         let sent = frames(std::iter::repeat_n(60_000, 100));
         let (_, inbound) = received(&sent, 1 << 20, 0).await;
-        assert!(inbound.0.former_count() <= 1, "{}", inbound.0.former_count());
+        assert!(inbound.frames.former_count() <= 1, "{}", inbound.frames.former_count());
     }
 
     #[tokio::test]

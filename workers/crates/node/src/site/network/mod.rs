@@ -22,6 +22,7 @@ use routes::{Dial, Routes};
 pub use sockets::connect;
 pub use via::Via;
 
+use super::legs::Arrived;
 use super::probes::Ends;
 use super::siblings::{Exchange, SharedSiblings};
 use crate::clock::Clock;
@@ -96,6 +97,12 @@ impl Network {
     /// The same, of a site that exchanges products with siblings, if it has a port for them.
     pub(super) fn exchanging(self, siblings: Option<SharedSiblings>) -> Self {
         Self { siblings: Exchange::new(siblings), ..self }
+    }
+
+    /// The same, with everything that is read added to this count.
+    pub(super) fn counting(mut self, arrived: Arrived) -> Self {
+        self.data.arrived = arrived;
+        self
     }
 
     /// Changes the fingerprint: another credential may be of another authority.
@@ -211,7 +218,8 @@ impl Network {
         self.siblings.poll(cx).map(Woken::Moved)
     }
 
-    fn take_first(&mut self, first: HubStream) {
+    fn take_first(&mut self, mut first: HubStream) {
+        first.count(&self.data.arrived);
         self.routes.connected(&first.way);
         self.local_address.clone_from(&first.local_address);
         self.peer_address.clone_from(&first.peer_address);

@@ -137,7 +137,14 @@ pub(super) fn host_reading() -> HostReading {
         limit_bytes: Some(212_992),
     };
     let standing = PriorityStanding::RealTime;
-    HostReading { leg: LegId(1), dropped: 7, buffer, priority: Some(20), standing, demotions: 1 }
+    let line = Some(LineReading { arrived_bps: 4, offered_bps: 8, packets: 100, lost: 50, windows: 3 });
+    HostReading { leg: LegId(1), dropped: 7, buffer, priority: Some(20), standing, demotions: 1, line }
+}
+
+pub(super) fn carried_line(change: impl FnMut(&mut LineReading)) -> Message {
+    let mut reading = host_reading();
+    reading.line.iter_mut().for_each(change);
+    reading.into()
 }
 
 pub(super) fn buffered(change: impl FnOnce(&mut ReceiveBuffer)) -> Message {

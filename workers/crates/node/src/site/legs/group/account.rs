@@ -1,9 +1,8 @@
 //! A thread's account of its socket, for the site's own status and for the hub.
-use std::sync::PoisonError;
-
 use downburst_model::{FeedName, LegId, Micros};
 use downburst_session::{HostReading, LegJoin, PriorityStanding, ReceiveBuffer};
-use downburst_site::{HostReadings, ReadingWatch, SocketReading};
+use downburst_site::{GroupArrival, LineWatch, ReadingWatch, SocketReading};
+use downburst_vcmtp::Datagram;
 
 use super::super::SharedReadings;
 
@@ -13,6 +12,7 @@ pub(super) struct Account {
     feed: FeedName,
     readings: SharedReadings,
     watch: ReadingWatch,
+    line: LineWatch,
 }
 
 impl Account {
@@ -24,9 +24,9 @@ impl Account {
         readings: &SharedReadings,
     ) -> Self {
         let (leg, feed) = (join.leg, join.feed.clone());
-        let account = Self { leg, feed, readings: readings.clone(), watch: ReadingWatch::default() };
-        account.with(|readings| readings.opened(&account.feed, SocketReading { leg, buffer, priority }));
-        account
+        readings.lock().opened(&feed, SocketReading { leg, buffer, priority });
+        let (watch, line) = (ReadingWatch::default(), LineWatch::default());
+        Self { leg, feed, readings: readings.clone(), watch, line }
     }
 
     /// True now and then: the socket's counter is to be read, and there may be news.
@@ -38,7 +38,23 @@ impl Account {
     pub(super) fn counted(&mut self, counter: Option<u32>) {
         let more = counter.map_or(0, |counter| self.watch.drops(counter));
         if more > 0 {
-            self.with(|readings| readings.dropped(&self.feed, more));
+            self.readings.lock().dropped(&self.feed, more);
+        }
+    }
+
+    /// Notes the datagrams of a read and their lengths: they measure the host's line where the group loses packets.
+    pub(super) fn arrived(&mut self, now: Micros, batch: &[Datagram], lengths: &[usize]) {
+        let arrived = &self.readings.arrived;
+        let frame_bytes = lengths.iter().map(|length| arrived.datagram(*length)).sum();
+        let (packets, newest) = batch
+            .iter()
+            .filter_map(Datagram::packet)
+            .fold((0, 0), |(count, newest), number| (count + 1, number.max(newest)));
+        if packets > 0 {
+            let arrival = GroupArrival { packets, newest, frame_bytes, host_bytes: arrived.total() };
+            if let Some(line) = self.line.read(now, &arrival) {
+                self.readings.lock().carried(&self.feed, self.leg, line);
+            }
         }
     }
 
@@ -49,14 +65,8 @@ impl Account {
 
     /// The report that is due, if there is one.
     pub(super) fn news(&mut self, now: Micros, standing: PriorityStanding) -> Option<HostReading> {
-        let reading = self.with(|readings| {
-            readings.stands(&self.feed, self.leg, standing);
-            readings.of(&self.feed).cloned()
-        });
-        self.watch.report(now, reading.as_ref())
-    }
-
-    fn with<R>(&self, work: impl FnOnce(&mut HostReadings) -> R) -> R {
-        work(&mut self.readings.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut readings = self.readings.lock();
+        readings.stands(&self.feed, self.leg, standing);
+        self.watch.report(now, readings.of(&self.feed))
     }
 }
