@@ -45,7 +45,9 @@ async def _no_overviews(*_: object) -> AsyncIterator[None]:
     yield
 
 
-@pytest.mark.parametrize("value", ["\0", "NGRID\0", "a\0.edu"])
+@pytest.mark.parametrize(
+    "value", ["\0", *(pytest.param(value, marks=pytest.mark.all) for value in ("NGRID\0", "a\0.edu"))]
+)
 async def test_a_nul_in_a_path_is_refused(client: httpx.AsyncClient, value: str) -> None:
     for method, path in PATHS:
         for name in NAMES.findall(path):
@@ -84,7 +86,9 @@ async def test_an_escaped_backslash_is_no_nul(client: httpx.AsyncClient) -> None
     assert (await client.post("/v1/sites", content=b'{"site": "\\u0000')).status_code == 400
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize(
+    "number", [NUMBERS[0], *(pytest.param(number, marks=pytest.mark.all) for number in NUMBERS[1:])]
+)
 async def test_a_large_number_is_never_a_failure_of_the_hub(client: httpx.AsyncClient, number: int) -> None:
     described = (await client.get("/openapi.json")).json()["paths"]
     for path, methods in described.items():
@@ -96,7 +100,9 @@ async def test_a_large_number_is_never_a_failure_of_the_hub(client: httpx.AsyncC
                 assert answer.status_code in ALLOWED, (method, path, params, answer.text)
 
 
-@pytest.mark.parametrize("key", ["a\0b", "\ud800", 2**63, -1])
+@pytest.mark.parametrize(
+    "key", ["a\0b", *(pytest.param(key, marks=pytest.mark.all) for key in ("\ud800", 2**63, -1))]
+)
 async def test_a_made_up_cursor_is_refused(client: httpx.AsyncClient, key: str | int) -> None:
     for method, path in PATHS:
         if method == "GET":

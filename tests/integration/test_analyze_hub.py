@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from integration.conftest import RunningHub, Starter, until
 
 ASKED = FEWEST_PRODUCTS = 40
@@ -14,6 +16,7 @@ SPAN_S = 2.0
 """A shorter recording has no two halves that can be compared."""
 
 
+@pytest.mark.all
 def test_a_hub_s_own_days_are_studied(starter: Starter, tmp_path: Path) -> None:
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})

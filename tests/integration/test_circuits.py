@@ -4,6 +4,8 @@ import json
 import signal
 from typing import Any
 
+import pytest
+
 from integration.conftest import RunningHub, Starter, until
 
 
@@ -32,6 +34,7 @@ def test_circuits_are_kept_through_a_crash_and_never_active_without_their_far_en
     assert hub.ask("GET", f"/v1/circuits/{number}")["state"] == "cancelled"
 
 
+@pytest.mark.all
 def test_holds_and_paths_by_hand_are_kept_through_a_crash(starter: Starter) -> None:
     hub = with_ports(starter.hub())
 

@@ -28,6 +28,7 @@ def hub(starter: Starter) -> RunningHub:
     return hub
 
 
+@pytest.mark.all
 def test_a_backup_makes_a_hub_that_serves_a_site(
     hub: RunningHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ def said(hub: RunningHub, *argv: str) -> str:
     return done.stdout
 
 
+@pytest.mark.all
 def test_an_ldm_moves_in_by_its_own_files(starter: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     upstream = Serving()
     (tmp_path / "ldmd.conf").write_text(

@@ -2,6 +2,8 @@
 
 import os
 
+import pytest
+
 from integration.conftest import RunningHub, Starter, until
 from kit.slow_line import SlowLine
 
@@ -14,6 +16,7 @@ def names(starter: Starter) -> list[bytes]:
     return sorted(starter.received("near.example").values())
 
 
+@pytest.mark.all
 def test_a_site_gets_of_a_feed_what_it_may_take_and_no_more(starter: Starter) -> None:
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})

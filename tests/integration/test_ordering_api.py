@@ -72,6 +72,7 @@ def shown(hub: RunningHub) -> dict[str, Any]:
     return {part: json.loads(done(hub, part, "list", "--json"))[part] for part in ("offers", "providers")}
 
 
+@pytest.mark.all
 def test_offers_and_providers_survive_a_file_and_a_restart(hub: RunningHub, starter: Starter) -> None:
     before = shown(hub)
     campus, far = before["offers"]

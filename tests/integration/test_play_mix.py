@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from downburst_app.play.idd_mix import IDD_2024
 from integration.conftest import Starter, until
 
@@ -9,6 +11,7 @@ SECONDS = 3
 PLAY = ("play", "--mix", "idd-2024", "--size", "0.001", "--minutes", str(SECONDS / 60), "--seed", "5", "--json")
 
 
+@pytest.mark.all
 def test_a_mix_makes_its_feeds_and_plays_new_products_each_time(starter: Starter) -> None:
     hub = starter.hub()
     refused = hub.command(*PLAY)

@@ -68,6 +68,7 @@ def test_a_relay_enrols_by_its_token_and_ends_with_its_credential(
     assert [one["action"] for one in reversed(changes)] == ["added", "changed", "removed"]
 
 
+@pytest.mark.all
 def test_the_configuration_of_relays_survives_a_file_and_a_restart(
     hub: RunningHub, starter: Starter, tmp_path: Path
 ) -> None:

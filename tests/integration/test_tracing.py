@@ -135,6 +135,7 @@ LATER = ("tcp", "action")
 PRODUCTS = 91
 
 
+@pytest.mark.all
 def test_every_product_is_traced_to_its_file_however_late_that_stood(starter: Starter) -> None:
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})

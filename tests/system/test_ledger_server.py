@@ -21,7 +21,6 @@ def server() -> Iterator[Postgres]:
         yield started
 
 
-@pytest.mark.smoke
 def test_nothing_is_lost_or_counted_twice_while_postgresql_is_killed(tmp_path: Path, server: Postgres) -> None:
     name = server.database()
     hub = WholeHub(tmp_path / "hub", ledger_url=server.url(name)).start()

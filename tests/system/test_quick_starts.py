@@ -15,7 +15,7 @@ from kit.slow_disk import slow_disk
 from kit.told import Reader
 from kit.wire import Lane, Wire
 
-pytestmark = [pytest.mark.system, pytest.mark.smoke]
+pytestmark = pytest.mark.system
 DOCS = ROOT / "docs"
 
 
@@ -33,14 +33,17 @@ def operator(lab: Lab, tmp_path: Path) -> Iterator[Reader]:
     reader.close()
 
 
+@pytest.mark.smoke
 def test_an_operator_has_a_hub_with_a_site_that_receives(operator: Reader) -> None:
     operator.follow(DOCS / "quick-start-operator.md")
 
 
+@pytest.mark.smoke
 def test_from_a_clone_to_a_site_whose_latency_is_seen(operator: Reader) -> None:
     operator.follow(ROOT / "README.md", part="From a clone to your first site's latency")
 
 
+@pytest.mark.smoke
 def test_an_administrator_receives_and_a_viewer_reads_how_late_it_was(
     lab: Lab, operator: Reader, tmp_path: Path
 ) -> None:

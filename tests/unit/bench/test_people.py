@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from bench.people.history import KINDS, NOW, Case, fill, made_up_hour
 from bench.people.questions import measured
 
@@ -14,6 +15,7 @@ from downburst.sketches.sheet import Sheet
 from downburst_latency.service import OPEN_MINUTES
 
 
+@pytest.mark.all
 def test_a_history_is_written_as_batches_and_roll_ups_would(tmp_path: Path) -> None:
     case, clock = Case(sites=2, feeds=1, days=2), FakeClock(NOW)
     short, long = (Ledger.open(f"sqlite:///{tmp_path / name}.sqlite", clock) for name in ("short", "long"))

@@ -92,7 +92,7 @@ async def opened(ledger: Ledger, clock: FakeClock, directory: Path, terms: Deman
     return await World(ledger, clock, directory).open(terms)
 
 
-@pytest.mark.parametrize("hold_s", [1.0, 10.0, 30.0])
+@pytest.mark.parametrize("hold_s", [pytest.param(1.0, marks=pytest.mark.all), 10.0, 30.0])
 async def test_minutes_of_ngrid_give_back_as_predicted(
     ledger: Ledger, clock: FakeClock, tmp_path: Path, hold_s: float
 ) -> None:
@@ -114,7 +114,7 @@ async def test_the_hour_of_ngrid_gives_back_as_predicted(
     assert released == pytest.approx(share, rel=0.02, abs=5e-4)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.all) for seed in (1, 2))])
 @pytest.mark.parametrize("ahead", [False, True])
 async def test_synthetic_trains_are_served_as_predicted(
     ledger: Ledger, clock: FakeClock, tmp_path: Path, seed: int, ahead: bool

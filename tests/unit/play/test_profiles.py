@@ -32,6 +32,7 @@ def figures(profile: str, *, hours: float) -> FeedFigures:
     return seen.figures()
 
 
+@pytest.mark.all
 def test_a_day_of_conduit_has_the_published_volume_and_peak() -> None:
     day = figures("conduit", hours=24)
     assert day.bytes == pytest.approx(60e9, rel=0.06)

@@ -21,6 +21,7 @@ def test_a_hundred_days_of_trains_in_a_hundred_worlds() -> None:
     check([verdict(seed, days=1) for seed in range(FIRST_SEED, FIRST_SEED + 100)])
 
 
+@pytest.mark.all
 def test_five_days_of_trains_in_five_worlds() -> None:
     check([verdict(seed, days=1) for seed in range(FIRST_SEED, FIRST_SEED + 5)])
 

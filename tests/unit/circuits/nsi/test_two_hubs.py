@@ -252,6 +252,7 @@ async def held_and_committed_or_nothing(hub: TwoHubs) -> None:
     assert len(hub.lender.live()) == len(theirs)
 
 
+@pytest.mark.all
 async def test_held_and_committed_in_both_or_in_none_whoever_is_killed(empty_ledger: Path, tmp_path: Path) -> None:
     whole = await opened(empty_ledger, tmp_path)
     await held_and_committed_or_nothing(whole)
