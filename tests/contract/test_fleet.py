@@ -11,6 +11,7 @@ import pytest
 from downburst.fleet.children import ChildFleet, Command
 from downburst.foundation.errors import FleetAway
 from kit.fleets import FleetContract, Handle, until_ready
+from kit.ports import free_port
 
 
 class Children(Handle):
@@ -28,7 +29,7 @@ class Children(Handle):
 
     def _command(self, number: int) -> Command:
         port_file = self._home / f"port-{number}"
-        port = _free_port()
+        port = free_port()
         port_file.write_text(str(port))
         argv = (sys.executable, "-c", PROGRAM, str(self._home / str(number)), str(port))
         return Command(argv, {}, f"http://127.0.0.1:{port}/health/ready")
@@ -89,13 +90,6 @@ def _runs(file: Path) -> bool:
     except ProcessLookupError:
         return False
     return "Z" not in Path(f"/proc/{text}/stat").read_text().rpartition(")")[2][:3]
-
-
-def _free_port() -> int:
-    import socket  # noqa: PLC0415
-
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 PROGRAM = """

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ import pytest
 from downburst.host.local_token import authorization
 from kit.node import node_binary
 from kit.patience import wait_for
+from kit.ports import free_port
 
 T = TypeVar("T")
 PATIENCE_S = 60.0
@@ -25,12 +25,6 @@ PATIENCE_S = 60.0
 def until(what: str, probe: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
     """The first true thing that `probe` returns."""
     return wait_for(f"progress ({what})", probe, patience_s)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass

@@ -9,7 +9,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from integration.conftest import RunningHub, Starter, free_port, until
+from integration.conftest import RunningHub, Starter, until
+from kit.ports import free_port
 
 IDS = ["SDUS54 KOUN 161540 /pN0RTLX", "a/b/100 %", "Wärme", "empty"]
 

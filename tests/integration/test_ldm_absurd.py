@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from integration.conftest import RunningHub, Starter, free_port, until
+from integration.conftest import RunningHub, Starter, until
 from kit.ldm import absurd
 from kit.ldm.hub import ask, described, holds, hub_at, serve, sources, stored
 from kit.ldm.wire import EXP, HEREIS, HIYA, IDS, NGRID, OK, Asked, Product, Serving, Wire, connected, klass
 from kit.node import HubNode
 from kit.patience import wait_for
+from kit.ports import free_port
 
 STORIES = 150
 HOST = r"^(127\.0\.0\.1|localhost)$"

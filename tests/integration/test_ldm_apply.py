@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from downburst_app.cli import main
-from integration.conftest import RunningHub, Starter, free_port, until
+from integration.conftest import RunningHub, Starter, until
 from kit.ldm.wire import NGRID, OK, Asked, Product, Serving, connected
+from kit.ports import free_port
 
 
 def said(hub: RunningHub, *argv: str) -> str:

@@ -3,7 +3,6 @@
 import getpass
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from downburst.host.host_clock import ClockSource, HostClock, of_chrony, of_kern
 from kit.capabilities import skip
 from kit.node import HubNode, SiteNode
 from kit.patience import wait_for
+from kit.ports import free_port
 
 
 @dataclass
@@ -30,13 +30,6 @@ class Chrony:
         """As `doctor` and the metrics read it."""
         ask = ("chronyc", "-h", "127.0.0.1", "-p", str(self.command_port), "-c", "tracking")
         return read_host_clock({ClockSource.CHRONY: ask})
-
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def started(directory: Path, *lines: str) -> Chrony:
@@ -76,8 +69,10 @@ def client(tmp_path: Path, server: Chrony) -> Iterator[Chrony]:
 def test_a_client_that_follows_a_server_is_in_step_within_its_error(client: Chrony) -> None:
     wait_for("chronyd's answer", lambda: client.clock().source is ClockSource.CHRONY, 30)
     wait_for("a reference", lambda: client.clock().synchronised, 60)
+    # The first answer may come late on a busy machine, and its delay counts as error until the next ones.
+    wait_for("an error of less than a second", lambda: client.clock().error_us < 1_000_000, 60)
     clock = client.clock()
-    assert 0 < clock.error_us < 1_000_000, "server and client have the same clock"
+    assert clock.error_us > 0, "server and client have the same clock, and no daemon knows it without an error"
     assert clock.reference in ("127.0.0.1", "localhost")
 
 

@@ -7,7 +7,6 @@ the API server and the controllers made them. `kit.cluster_node` is a node for o
 import csv
 import json
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ from typing import Any, Self
 from kit.capabilities import skip
 from kit.cluster_tools import tool
 from kit.patience import wait_for
+from kit.ports import free_ports
 
 Object = dict[str, Any]
 
@@ -34,7 +34,7 @@ class ControlPlane:
             if shutil.which(program) is None:
                 skip(f"{program} is not installed; apt-get install {package}")
         self.directory = Path(tempfile.mkdtemp(prefix="downburst-control-plane."))
-        self._etcd_port, self._peer_port, self.port, *self._other_ports = _free_ports(5)
+        self._etcd_port, self._peer_port, self.port, *self._other_ports = free_ports(5)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.ca_file = self.directory / "server.crt"
         self.kubeconfig = self.directory / "kubeconfig"
@@ -187,14 +187,6 @@ def control_plane(address: str = "127.0.0.1") -> Iterator[ControlPlane]:
         yield plane.start()
     finally:
         plane.remove()
-
-
-def _free_ports(number: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")

@@ -1,12 +1,12 @@
 """Two domains as their operators run them: hub A orders circuits from hub B by NSI, both on this machine."""
 
-import socket
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from kit.nsi.server import Authority
 from kit.patience import wait_for
+from kit.ports import free_port
 from kit.whole_hub import WholeHub
 
 NSA_A, NSA_B = "urn:ogf:network:a.example:2026:nsa:hub", "urn:ogf:network:b.example:2026:nsa:hub"
@@ -22,7 +22,7 @@ class Domains:
     def __init__(self, stack: ExitStack, directory: Path) -> None:
         authority = Authority(directory, "authority").make()
         self.files = {name: authority.sign(name) for name in ("hub-a", "hub-b")}
-        self.port = _free_port()
+        self.port = free_port()
         self.a, self.b = WholeHub(directory / "a"), WholeHub(directory / "b", multicast_network="239.79.0.0/24")
         theirs = self.files["hub-b"]
         self.b.more = (
@@ -83,9 +83,3 @@ def wish(mbps: int, **fields: Any) -> dict[str, Any]:
     rates = {"rate_out_bps": mbps * M, "rate_in_bps": mbps * M}
     window = {"begin": "+1h", "end": "+2h"}
     return {"sites": [{"site": "far.example"}], "driver": "nsi", "provider": "b", **rates, **window, **fields}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

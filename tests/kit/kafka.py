@@ -5,7 +5,6 @@ Its packages come from Maven once, into Maven's own cache and from there into `.
 
 import fcntl
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Self
 
 from kit.capabilities import skip
 from kit.patience import wait_for
+from kit.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,7 +26,7 @@ class Kafka:
         self._jars = jars
         self.host = host
         self.directory = Path(tempfile.mkdtemp(prefix="downburst-kafka."))
-        self.port, self.tls_port, controller = _free_ports(3)
+        self.port, self.tls_port, controller = free_ports(3)
         self.ca_file = self.directory / "certificate.pem"
         self.log = self.directory / "log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -121,14 +121,6 @@ def _jars() -> Path:
                 skip(f"Maven could not bring Kafka: {done.stdout[-300:]}")
             (jars / "done").touch()
     return jars
-
-
-def _free_ports(number: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 USER, PASSWORD = "downburst", "test-only"

@@ -14,6 +14,7 @@ from downburst.ledger import Ledger
 from kit import fake_node, planted, running
 from kit.handler_outcomes import outcomes
 from kit.kafka import Kafka
+from kit.ports import free_port
 from kit.postgres import Postgres
 from kit.whole_hub import DOWNBURST, WholeHub
 
@@ -38,7 +39,7 @@ class Parts:
     def __init__(self, home: Path, server: Postgres, broker: Kafka) -> None:
         self.home, self.planted, self.prefix = home, home / "planted", home.name
         self.planted.mkdir()
-        self._sender_port = _free_port()
+        self._sender_port = free_port()
         self.url = server.url(server.database())
         kafka = f'servers = "{broker.address}"\nprefix = "{self.prefix}"\nproducts = "ingest"\nreplication = 1\n'
         fleet = f'kind = "children"\nat_most = 1\nfirst_port = {self._sender_port}\nstep_s = 0.3\n'
@@ -92,7 +93,7 @@ class Parts:
             "DOWNBURST_SENDER__NAME": "alone",
             "DOWNBURST_SENDER__PUBLIC": place,
             "DOWNBURST_SITES": place,
-            "DOWNBURST_HTTP": f"127.0.0.1:{_free_port()}",
+            "DOWNBURST_HTTP": f"127.0.0.1:{free_port()}",
         }
 
 
@@ -148,12 +149,6 @@ def _fake_nodes(home: Path) -> Path:
             (home / name).write_text(script)
             (home / name).chmod(0o755)
     return home / "downburst-node"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 PLANTED = (sys.executable, planted.__file__, DOWNBURST)

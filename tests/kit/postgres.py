@@ -3,7 +3,6 @@
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import psycopg
 
 from kit.capabilities import skip
 from kit.patience import wait_for
+from kit.ports import free_port
 
 
 class Postgres:
@@ -27,7 +27,7 @@ class Postgres:
         self._user: dict[str, Any] = _unprivileged()
         self._names = count(1)
         self.directory = Path(tempfile.mkdtemp(prefix="downburst-postgres."))
-        self.port = _free_port()
+        self.port = free_port()
         self.log = self.directory / "log"
         self._process: subprocess.Popen[bytes] | None = None
         if self._user:
@@ -136,12 +136,6 @@ def _unprivileged() -> dict[str, Any]:
     known = {user.pw_name: user for user in pwd.getpwall()}
     found = known.get("postgres") or known["nobody"]
     return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 ROLE, PASSWORD = "downburst", "test-only"

@@ -14,7 +14,7 @@ import yaml  # type: ignore[import-untyped]
 from kit import running
 from kit.capabilities import skip
 from kit.patience import wait_for
-from kit.senders import free_port
+from kit.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "monitoring" / "downburst.rules.yml"

@@ -185,5 +185,4 @@ step_s = 2
 window_s = 22
 dwell_s = 4
 agreeing_windows = 2
-groups_by_losses = true
 """

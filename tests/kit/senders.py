@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ import httpx
 from kit import running
 from kit.node import SiteNode, node_binary
 from kit.patience import wait_for
+from kit.ports import free_port
 from kit.whole_hub import DOWNBURST, WholeHub
 
 
@@ -103,13 +103,6 @@ def seconds_until(what: str, found: Any, limit_s: float = 60.0) -> float:
     began = time.monotonic()
     wait_for(what, found, limit_s)
     return time.monotonic() - began
-
-
-def free_port() -> int:
-    """An unused port of the loopback interface."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 _SETTINGS = """\

@@ -15,6 +15,7 @@ from kit.patience import wait_for
 FEED = "NGRID"
 PORT = 7380
 PRODUCT_BYTES = 30_000
+YIELDS = ["chrt", "--idle", "0"]
 EXCHANGE = {"upload_bytes_per_second": 50_000_000, "upload_bytes_per_day": 10_000_000_000}
 
 
@@ -42,14 +43,18 @@ class SiblingScene:
             site.stop()
         self.hub.stop()
 
-    def add(self, name: str, *arguments: str, **exchange: int) -> SiteNode:
-        """Starts a site that takes part in the exchange; waits until the feed has begun for it."""
+    def add(self, name: str, *arguments: str, yields: bool = False, **exchange: int) -> SiteNode:
+        """Starts a site that takes part in the exchange; waits until the feed has begun for it.
+
+        A site that yields has only the processor time that the other hosts leave. Hosts have processors of their own
+        outside a lab, so its work there takes nothing from theirs.
+        """
         self.hub.siblings[name] = EXCHANGE | exchange
         listen = ("--siblings-listen", f"{self.lab.address(name)}:{PORT}")
         site = SiteNode(
             self.directory / name,
             self.hub.address,
-            prefix=self.lab.command(name, []),
+            prefix=[*(YIELDS if yields else []), *self.lab.command(name, [])],
             arguments=(*listen, *arguments),
         )
         everything = {"feed": FEED, "pattern": ".*", "not_pattern": None}

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import httpx
 from kit import running
 from kit.node import node_binary
 from kit.patience import wait_for
+from kit.ports import free_port
 
 DOWNBURST = str(Path(sys.executable).with_name("downburst"))
 
@@ -27,8 +27,8 @@ class WholeHub:
 
     directory: Path
     multicast_network: str = "239.78.0.0/24"
-    http: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
-    sites: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
+    http: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
+    sites: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
     ledger_url: str = ""
     top: str = ""
     """Further settings outside of sections."""
@@ -123,12 +123,6 @@ class WholeHub:
         running.note(self.process)
         wait_for("a hub that is up or has ended", lambda: self.is_well() or self.process.poll() is not None, 60)
         return self.process.poll() is None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 _SETTINGS = """\

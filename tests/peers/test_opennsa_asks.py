@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import shutil
-import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ from kit.namespaces import run_to_end
 from kit.nsi import words
 from kit.nsi.server import Authority
 from kit.peers import core, found
+from kit.ports import free_port
 from unit.circuits.nsi.lending import CLOCK, Lending, lending, until
 
 GLOBAL_ID = "urn:uuid:00000000-0000-4000-8000-00000000beef"
@@ -75,7 +75,7 @@ def opennsa(tmp_path: Path, hub: Lending) -> OpenNsa:
         "key": str(files.key),
         "certificate": str(files.certificate),
         "authorities": str(trusted),
-        "port": _free_port(),
+        "port": free_port(),
         "source": f"{ENDS}:hub-eth0#vlan=100-119",
         "dest": f"{ENDS}:unl.edu-eth1#vlan=120-139",
         "begin": (datetime.now(UTC) + timedelta(seconds=30)).replace(tzinfo=None).isoformat(),
@@ -111,9 +111,3 @@ async def test_opennsa_shows_the_calendars_refusal(hub: Lending, opennsa: OpenNs
     said = await opennsa.asks("reserve", mbps=200, global_id=GLOBAL_ID.replace("beef", "cafe"))
     assert "circuit 1 holds 900 Mb/s out" in said
     assert len(hub.register.open) == 1
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ import pytest
 
 from kit.patience import wait_for
 from kit.peers.found import prepared
+from kit.ports import free_port
 from kit.stamp import reflector, sent
 
 pytestmark = pytest.mark.peers
@@ -39,13 +39,6 @@ def key(tmp_path: Path) -> Path:
     file = tmp_path / "key"
     file.write_bytes(bytes.fromhex(KEY))
     return file
-
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
 
 
 @contextmanager

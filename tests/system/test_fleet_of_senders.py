@@ -2,9 +2,8 @@
 
 import os
 import signal
-import socket
 import subprocess
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from kit import running
 from kit.kafka import Kafka
 from kit.node import SiteNode
 from kit.patience import wait_for
+from kit.ports import ports_in_a_row
 from kit.postgres import Postgres
 from kit.senders import nodes_of
 from kit.steady_source import Source, enrolled
@@ -55,7 +55,7 @@ class FleetOfTwo:
 
 @pytest.mark.nightly
 def test_a_fleet_keeps_its_senders_and_takes_them_along(tmp_path: Path, server: Postgres, broker: Kafka) -> None:
-    ports = four_free_ports()
+    ports = ports_in_a_row(4)[0]
     brokers = f'servers = "{broker.address}"\nprefix = "{tmp_path.name}"\n'
     kafka_section = f'[kafka]\n{brokers}products = "ingest"\nreplication = 1\n'
     fleet_section = f'[fleet]\nkind = "children"\nat_least = 2\nfirst_port = {ports}\nstep_s = 0.5\n'
@@ -116,13 +116,3 @@ def runs(pid: int) -> bool:
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
-
-
-def four_free_ports() -> int:
-    """The first of four consecutive ports without a listener."""
-    for first in range(20_000, 60_000, 4):
-        with ExitStack() as stack, suppress(OSError):
-            for port in range(first, first + 4):
-                stack.enter_context(socket.create_server(("127.0.0.1", port)))
-            return first
-    raise AssertionError("there are no four free ports in a row")

@@ -11,7 +11,8 @@ import pytest
 from downburst.foundation.file_names import decode
 from kit.node import HubNode, Line, SiteNode, node_binary
 from kit.patience import wait_for
-from kit.senders import free_port, nodes_of
+from kit.ports import free_port
+from kit.senders import nodes_of
 
 pytestmark = [pytest.mark.system]
 

@@ -201,8 +201,9 @@ def test_a_site_that_was_away_costs_the_hub_a_quarter_beside_three_siblings_and_
     """
     siblings = ["one", "two", "three"]
     with scene(tmp_path, *siblings, "late") as made:
-        for name in [*siblings, "late"]:
+        for name in siblings:
             made.add(name)
+        made.add("late", yields=True)
         made.products(3)
         made.whole(*siblings, "late")
         # Live products take half of the uplink.

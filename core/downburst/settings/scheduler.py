@@ -51,7 +51,7 @@ class SchedulerSettings(Section):
         description="Whether changes are only logged and stored, not made. Pins and fallbacks are made.",
     )
     groups_by_losses: bool = Field(
-        default=False,
+        default=True,
         description="Whether the capacity that a site's host measures while a group loses packets sets the rate of "
         "its line, for groups by rate. Without it only stated access rates and sweeps do.",
     )

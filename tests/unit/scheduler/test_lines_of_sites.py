@@ -194,7 +194,7 @@ def test_measurements_that_do_not_agree_set_no_limit() -> None:
 def hub(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> Hub:
     settings = Settings(
         data_dir=tmp_path,
-        scheduler=SchedulerSettings(step_s=10, window_s=120, dwell_s=60, groups_by_losses=True),
+        scheduler=SchedulerSettings(step_s=10, window_s=120, dwell_s=60),
         multicast=MulticastSettings(rate_bps=RATE_BPS),
     )
     return Hub(ledger, settings, clock)
