@@ -15,7 +15,8 @@ PARTS=(lint unit sim contract cluster integration system)
 # work pays for the time that it adds.
 TEST_BUDGET_S=1500 TEST_ALL_BUDGET_S=3900
 # Counts of what tests generate, which are smaller where none is named.
-LONG_COUNTS=(DOWNBURST_CUT_STATES=1000 DOWNBURST_HOSTILE_SESSIONS=1000 DOWNBURST_GROUP_SITES=1000)
+LONG_COUNTS=(DOWNBURST_CUT_STATES=1000 DOWNBURST_HOSTILE_SESSIONS=1000 DOWNBURST_GROUP_SITES=1000
+    DOWNBURST_CROWD_SITES=500 DOWNBURST_SMALL_WORLDS=2000)
 # Tests of one file share a server in some folders, so that a worker gets whole files there.
 declare -A TESTS_OF_A_WORKER=(
     [unit]=--dist=load [contract]=--dist=loadfile [integration]=--dist=load [system]=--dist=loadfile

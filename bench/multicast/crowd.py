@@ -1,5 +1,6 @@
 """The row of 500 receivers, which only the simulator can hold."""
 
+import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ class SimulatedCrowd:
 def simulated() -> SimulatedCrowd:
     """Play the simulator's worlds of 500 receivers, and parse their output."""
     argv = ["cargo", "test", "--release", "--quiet", "--locked", "--manifest-path", str(_MANIFEST)]
-    argv += ["-p", "downburst-sim", "--test", "crowds", "five_hundred", "--", "--nocapture"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    argv += ["-p", "downburst-sim", "--test", "crowds", "--", "--nocapture"]
+    sites = {**os.environ, "DOWNBURST_CROWD_SITES": "500"}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False, env=sites)
     if done.returncode:
         raise RuntimeError(f"the simulation failed: {done.stderr.strip()[-300:]}")
     return parse(done.stdout)

@@ -107,7 +107,7 @@ async def test_a_request_that_comes_before_the_connections_are_read_is_answered(
     ledger.close()
 
 
-@pytest.mark.parametrize("dialect", [Dialect.CAPACITY, Dialect.P2PS])
+@pytest.mark.parametrize("dialect", [pytest.param(Dialect.CAPACITY, marks=pytest.mark.all), Dialect.P2PS])
 async def test_our_own_requester_orders_changes_and_gives_back(
     hub: Lending, certificates: Certificates, dialect: Dialect
 ) -> None:

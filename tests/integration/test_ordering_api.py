@@ -102,6 +102,7 @@ def test_offers_and_providers_survive_a_file_and_a_restart(hub: RunningHub, star
     assert after["providers"] == before["providers"]
 
 
+@pytest.mark.all
 def test_bad_input_is_one_sentence_and_changes_nothing(hub: RunningHub) -> None:
     before = shown(hub)
     for argv, said in BAD:

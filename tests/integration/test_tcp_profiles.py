@@ -55,6 +55,7 @@ def done(hub: RunningHub, *argv: str) -> str:
     return ran.stdout
 
 
+@pytest.mark.all
 def test_a_profile_applies_to_a_present_connection_and_is_taken_back(hub: RunningHub, tmp_path: Path) -> None:
     before = path(hub)["congestion_control"]
     assert path(hub)["tcp_profile"] is None

@@ -149,7 +149,9 @@ def test_a_site_that_has_just_joined_is_not_proven_by_packets_of_before() -> Non
 
 
 def test_losses_set_no_limits_unless_the_setting_asks_for_it() -> None:
-    assert not Pace.of(Settings()).trials.enabled
+    off = Settings(scheduler=SchedulerSettings(groups_by_losses=False))
+    assert Pace.of(Settings()).trials.enabled
+    assert not Pace.of(off).trials.enabled
     found = {}
     for enabled in (False, True):
         lines = LineWatch(TrialRules(enabled=enabled))

@@ -288,6 +288,7 @@ async def test_b_is_killed_before_and_after_each_write(empty_ledger: Path, tmp_p
         close(hub)
 
 
+@pytest.mark.all
 async def test_a_is_killed_after_each_send_and_each_answer(empty_ledger: Path, tmp_path: Path) -> None:
     whole = await opened(empty_ledger, tmp_path)
     await ordered_and_given_back(whole)
