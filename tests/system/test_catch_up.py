@@ -23,6 +23,9 @@ from kit.node import HubNode, Line, Play, SiteNode, Subscribe
 from kit.patience import wait_for
 
 FEED, LIVE = "NGRID", 70
+# The returning sites have the processor time that hub and other sites leave, as they have processors of their own
+# outside a lab.
+YIELDS = ["chrt", "--idle", "0"]
 FIRST_CATCH_UP = 1 << 30
 AWAY, HERE = ["away0", "away1", "away2", "away3"], ["here0", "here1"]
 RATE_BPS = 40_000_000
@@ -52,8 +55,7 @@ def lab() -> Iterator[Lab]:
 @pytest.mark.root
 @pytest.mark.alone
 @pytest.mark.long(70)
-@pytest.mark.parametrize("judged", ["bytes", pytest.param("latency", marks=pytest.mark.nightly)])
-def test_four_sites_catch_up_by_one_copy_and_live_products_stay_first(lab: Lab, tmp_path: Path, judged: str) -> None:
+def test_four_sites_catch_up_by_one_copy_and_live_products_stay_first(lab: Lab, tmp_path: Path) -> None:
     hub, sites = start(lab, tmp_path)
     copies, before_ms, during_ms, lag_s = [], [], [], 0.0
     try:
@@ -74,8 +76,6 @@ def test_four_sites_catch_up_by_one_copy_and_live_products_stay_first(lab: Lab, 
     print(f"egress in copies of what they lacked: {[round(one, 2) for one in copies]}; live products' p99 at others")
     print(f"before {before_ms} ms, during {during_ms} ms: {later:.2f} of it")
     assert statistics.median(copies) <= MOST_COPIES, copies
-    if judged == "bytes":
-        return
     if lag_s > MOST_LAG_S:
         skip(f"the source was {lag_s * 1000:.0f} ms late: the machine is too busy to judge latencies")
     if max(before_ms) > MOST_LATER * min(before_ms):
@@ -218,7 +218,8 @@ def start(lab: Lab, directory: Path) -> tuple[HubNode, dict[str, SiteNode]]:
     hub.feed(FEED)
     sites = {}
     for name in [*AWAY, *HERE]:
-        site = SiteNode(directory / name, hub.address, prefix=lab.command(name, []))
+        prefix = [*(YIELDS if name in AWAY else []), *lab.command(name, [])]
+        site = SiteNode(directory / name, hub.address, prefix=prefix)
         hub.site(name, {"feed": FEED, "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
         sites[name] = site.start()
     hub.wait_connected(*sites)

@@ -22,7 +22,9 @@ SECOND_SHARE = 0.1
 LATE_SHARE = 0.25
 REVOKED_S = 1.0
 LIVE = 100
-LIVE_BYTES = 10_000
+# A copy takes 2 ms on the uplink: the order of four, which changes with each session, moves a site by up to 6 ms.
+LIVE_BYTES, LIVE_EVERY_S = 10_000, 0.02
+MOST_LATER = 1.2
 
 
 @contextmanager
@@ -214,31 +216,32 @@ def test_a_site_that_was_away_costs_the_hub_a_quarter_beside_three_siblings_and_
     before, beside = (statistics.median(p99) for p99 in ([one[2] for one in returns], [one[3] for one in returns]))
     print(f"the returns cost the hub {share:.1%} of the bytes that the site lacked")
     print(f"live p99 {before * 1e3:.1f} ms before and {beside * 1e3:.1f} ms beside them")
+    print([(round(one[2] * 1e3, 1), round(one[3] * 1e3, 1)) for one in returns])
     assert share < LATE_SHARE
-    # A tick of the kernel's clock of files is 4 ms. Not met yet on two cores, which all hosts of the lab share.
-    assert judged == "bytes" or beside < 1.2 * before + 0.004
+    # A tick of the kernel's clock of files is 4 ms.
+    assert judged == "bytes" or beside < MOST_LATER * before + 0.004
 
 
 def come_back(made: SiblingScene, siblings: list[str]) -> tuple[float, int, float, float]:
     """An absence: bytes that the return cost the hub, those that the site lacked, and p99 elsewhere in seconds."""
+    # With the same number of copies on the uplink as beside the return.
+    before_s = live_p99_s(made)
     made.off("late")
     lacked = made.products(PRODUCTS)
     made.ready(*siblings)
-    before_s = live_p99_s(made)
-    lacked += LIVE * LIVE_BYTES
     made.count("hub", ["late"])
     made.sites["late"].start()
     beside_s = live_p99_s(made)
     made.whole(*siblings, "late")
-    # What came live, with the headers of TLS, TCP and IP.
-    return made.sent("hub", "late") - 1.06 * LIVE * LIVE_BYTES, lacked, before_s, beside_s
+    # The headers of what came live count as cost of the return, since some of it came before the session.
+    return made.sent("hub", "late") - LIVE * LIVE_BYTES, lacked, before_s, beside_s
 
 
 def live_p99_s(made: SiblingScene) -> float:
     """The 99th percentile of the time from put to file at the first sibling, of products in real time."""
     put_at: dict[str, float] = {}
     for _ in range(LIVE):
-        next_one = time.monotonic() + 0.02
+        next_one = time.monotonic() + LIVE_EVERY_S
         put_at[f"product {len(made.put)}"] = time.time()
         made.products(1, LIVE_BYTES)
         time.sleep(max(0.0, next_one - time.monotonic()))
