@@ -60,7 +60,7 @@ python_half() {
     lint_python
     unit_python
     programs_are_built || return 0
-    part_contract "not all and not nightly"
+    contract_of_adapters "not all and not nightly"
     run_pytest integration tests/integration -n 2 -m "not all and not nightly"
     run_pytest system tests/system -n 2 "${TESTS_OF_A_WORKER[system]}" -m "smoke and not nightly"
 }
@@ -75,6 +75,7 @@ crates_half() {
         return
     fi
     unit_crates
+    contract_of_kafka
     renice -n 10 "$BASHPID" >/dev/null
     format_of_crates
     part_sim
@@ -194,8 +195,17 @@ part_sim() {
 
 # part_contract MARKS
 part_contract() {
+    contract_of_kafka
+    contract_of_adapters "$1"
+}
+
+contract_of_kafka() {
     check contract "logs on Kafka" scripts/test-cluster.sh contract
     grep '^SKIPPED' "$LOGS/test-contract-logs-on-Kafka.log" >>"$RESULTS/skipped"
+}
+
+# contract_of_adapters MARKS
+contract_of_adapters() {
     run_pytest contract tests/contract -n 2 "${TESTS_OF_A_WORKER[contract]}" -m "$1"
 }
 

@@ -10,9 +10,10 @@ from kit.ports import free_port, free_ports, ports_in_a_row
 
 def test_no_outgoing_connection_and_no_other_process_takes_a_port() -> None:
     outgoing_from = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    script = "from kit.ports import free_ports; print(*free_ports(499))"
-    others = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     ports = free_ports(499)
+    script = "from kit.ports import free_ports; print(*free_ports(499))"
+    argv, tests = [sys.executable, "-c", script], Path(__file__).parents[1]
+    others = subprocess.run(argv, cwd=tests, capture_output=True, text=True, check=True).stdout.split()
     assert len({*ports, *map(int, others)}) == 2 * 499
     assert max(*ports, *map(int, others)) < outgoing_from
 

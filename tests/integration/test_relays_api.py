@@ -87,6 +87,7 @@ def test_the_configuration_of_relays_survives_a_file_and_a_restart(
     assert json.loads(done(again, "relays", "log", "campus", "--json")) == []
 
 
+@pytest.mark.all
 def test_bad_input_is_one_sentence_and_changes_nothing(hub: RunningHub) -> None:
     done(hub, *ADD, "--sites", "here")
     before = shown(hub)

@@ -109,7 +109,8 @@ def test_make_test_and_make_test_all_share_the_tests_out_and_leave_those_of_nigh
     script = (ROOT / "scripts" / "test.sh").read_text()
     usual, long = body_of(script, "python_half"), body_of(script, "run_test_all")
     assert re.findall(r'-m "(.*)"', usual) == ["not all and not nightly", "smoke and not nightly"]
-    assert 'part_contract "not all and not nightly"' in usual
+    assert 'contract_of_adapters "not all and not nightly"' in usual
+    assert "contract_of_kafka\n" in body_of(script, "crates_half")
     assert re.findall(r'-m "(.*)"', long) == ["all and not nightly and not system"]
     assert 'part_system "not smoke and not nightly"' in long
     assert '-m "not all and not nightly"' in body_of(script, "unit_python")

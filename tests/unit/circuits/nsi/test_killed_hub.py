@@ -14,7 +14,9 @@ from downburst.foundation.errors import BadInput
 from downburst.ledger import Ledger
 from unit.circuits.nsi.hub import NsiHub
 
-KINDS = pytest.mark.parametrize(("kind", "dialect"), [("supa", Dialect.P2PS), ("opennsa", Dialect.NONE)])
+KINDS = pytest.mark.parametrize(
+    ("kind", "dialect"), [("supa", Dialect.P2PS), pytest.param("opennsa", Dialect.NONE, marks=pytest.mark.all)]
+)
 
 
 async def ordered_and_given_back(hub: NsiHub) -> None:
