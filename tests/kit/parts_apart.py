@@ -14,7 +14,7 @@ from downburst.ledger import Ledger
 from kit import fake_node, planted, running
 from kit.handler_outcomes import outcomes
 from kit.kafka import Kafka
-from kit.ports import free_port
+from kit.ports import free_port, ports_in_a_row
 from kit.postgres import Postgres
 from kit.whole_hub import DOWNBURST, WholeHub
 
@@ -39,7 +39,8 @@ class Parts:
     def __init__(self, home: Path, server: Postgres, broker: Kafka) -> None:
         self.home, self.planted, self.prefix = home, home / "planted", home.name
         self.planted.mkdir()
-        self._sender_port = free_port()
+        # The fleet gives each sender two ports in a row.
+        self._sender_port, _ = ports_in_a_row(2)
         self.url = server.url(server.database())
         kafka = f'servers = "{broker.address}"\nprefix = "{self.prefix}"\nproducts = "ingest"\nreplication = 1\n'
         fleet = f'kind = "children"\nat_most = 1\nfirst_port = {self._sender_port}\nstep_s = 0.3\n'
