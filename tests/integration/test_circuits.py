@@ -9,6 +9,7 @@ import pytest
 from integration.conftest import RunningHub, Starter, until
 
 
+@pytest.mark.all
 def test_circuits_are_kept_through_a_crash_and_never_active_without_their_far_end(starter: Starter) -> None:
     hub = with_ports(starter.hub())
     wish = ["circuits", "add", "--to", "a.example", "--rate", "60M", "--begin", "+1h", "--end", "+1h"]

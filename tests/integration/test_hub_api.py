@@ -115,6 +115,7 @@ def test_a_hub_stops_cleanly_with_a_page_open(hub: RunningHub) -> None:
     assert not Path(f"/proc/{node}").exists()
 
 
+@pytest.mark.all
 def test_two_hubs_do_not_share_a_directory_or_a_port(hub: RunningHub, tmp_path: Path) -> None:
     def refused(*argv: str) -> str:
         ended = hub.command("hub", *argv)

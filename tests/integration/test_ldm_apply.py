@@ -46,6 +46,7 @@ def test_an_ldm_moves_in_by_its_own_files(starter: Starter, tmp_path: Path, monk
     upstream.close()
 
 
+@pytest.mark.all
 def test_finding_20_a_hub_starts_with_what_import_wrote(
     starter: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def test_a_site_gets_of_a_feed_what_it_may_take_and_no_more(starter: Starter) ->
     until("everything comes again", lambda: names(starter) == [b"XX-after", b"XX-before", b"YZ-granted"])
 
 
+@pytest.mark.all
 def test_what_waits_for_a_site_when_its_limit_narrows_does_not_go(starter: Starter) -> None:
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})

@@ -83,6 +83,7 @@ async def turns(requester: Requester, holds: Callable[[], bool]) -> None:
         await asyncio.sleep(min(await requester.turn(), 0.2))
 
 
+@pytest.mark.all
 async def test_a_request_that_comes_before_the_connections_are_read_is_answered(
     tmp_path: Path, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,6 +113,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(hub: RunningHub) -> None:
     assert shown(hub) == before
 
 
+@pytest.mark.all
 def test_orders_are_read_back_with_reason_and_outcome(hub: RunningHub, starter: Starter) -> None:
     assert "no circuit was ordered" in done(hub, "orders")
     assert hub.stop() == 0

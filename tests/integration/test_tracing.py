@@ -75,6 +75,7 @@ def test_a_product_is_traced_through_every_state_that_sites_can_be_in(starter: S
     assert "backfill lane" in late["reason"] or late["receipt"] is None
 
 
+@pytest.mark.all
 def test_what_left_the_log_before_a_site_came_is_expired_and_listed(starter: Starter) -> None:
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID", "retention_hours": 0.0003})

@@ -14,7 +14,7 @@ from kit.node import HubNode, SiteNode
 from kit.patience import wait_for
 from kit.swarm import Swarm, enrol
 
-pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.smoke, pytest.mark.alone]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
 SITES = ["one", "two"]
 LEG = 71

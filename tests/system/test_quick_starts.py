@@ -33,7 +33,6 @@ def operator(lab: Lab, tmp_path: Path) -> Iterator[Reader]:
     reader.close()
 
 
-@pytest.mark.smoke
 def test_an_operator_has_a_hub_with_a_site_that_receives(operator: Reader) -> None:
     operator.follow(DOCS / "quick-start-operator.md")
 

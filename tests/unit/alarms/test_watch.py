@@ -247,6 +247,7 @@ async def test_an_alertmanager_is_told_again_so_that_the_alarm_stays(story: Stor
     assert [one for one in story.heard.told if one[0] == "ops"] == [("ops", "site-down", False)]
 
 
+@pytest.mark.all
 async def test_a_ledger_that_is_away_for_long_is_waited_for(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     read, refused = story.ledger.read, 0
 

@@ -52,6 +52,7 @@ def test_a_restored_hub_is_equal_to_its_backup(backup: Path, copy: Settings, clo
     assert hashlib.sha256(backup.read_bytes()).digest() == before
 
 
+@pytest.mark.all
 def test_what_differs_is_found_and_named(backup: Path, copy: Settings, clock: FakeClock) -> None:
     for number, (damage, about, sentence) in enumerate(DAMAGES):
         shutil.copytree(copy.data_dir, place := copy.data_dir.with_name(f"damaged-{number}"))

@@ -42,6 +42,7 @@ def test_a_day_of_conduit_has_the_published_volume_and_peak() -> None:
     assert day.worst_hour_over_mean == pytest.approx(2.7, rel=0.15)
 
 
+@pytest.mark.all
 def test_conduit_is_silent_in_one_gap_of_a_hundred_and_never_for_a_minute() -> None:
     day = figures("conduit", hours=24)
     assert day.silence[1].share_of_gaps == pytest.approx(0.0088, rel=0.25)

@@ -23,6 +23,7 @@ def test_forty_days_in_twenty_worlds() -> None:
     check([verdict(seed, days=2) for seed in range(FIRST_SEED, FIRST_SEED + 20)])
 
 
+@pytest.mark.all
 def test_six_days_in_three_worlds() -> None:
     check([verdict(seed, days=2) for seed in range(FIRST_SEED, FIRST_SEED + 3)])
 

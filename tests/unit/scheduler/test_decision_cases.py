@@ -154,6 +154,7 @@ def test_a_hub_that_is_nearly_full_is_flipped_by_a_little_less_egress() -> None:
     assert flipped.then == pytest.approx(flipped.now, rel=0.15)
 
 
+@pytest.mark.all
 def test_loss_flips_copies_into_circuits() -> None:
     paths = [SiteFacts(name=f"s{n}", round_trip_s=0.07, loss=0.0002, access_bps=1e9) for n in range(5)]
     asked, decision = settled(NEXRAD2, Situation(paths, multicast=False, circuits=POINT_TO_POINT))

@@ -266,6 +266,7 @@ async def test_a_site_whose_line_is_slow_for_a_minute_moves_and_comes_back_once(
         assert len(paces_of(site, hub.history()[settled - 1 :])) == 1, site
 
 
+@pytest.mark.all
 async def test_a_site_that_stays_slow_is_tried_ever_less_often(hub: Hub) -> None:
     network = await started(hub, TWO_AND_TWO | {"c": FAST_BPS})
     await network.seconds(60)

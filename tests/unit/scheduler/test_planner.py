@@ -275,6 +275,7 @@ def test_changes_for_a_gain_are_never_nearer_than_the_dwell(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0.5, 2), min_size=30, max_size=60), st.integers(2, 6), st.floats(5, 500))
+@pytest.mark.all
 def test_noise_around_one_state_makes_at_most_one_change(
     loads: list[float], fan_out: int, objective_ms: float
 ) -> None:

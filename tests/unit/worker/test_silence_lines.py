@@ -98,6 +98,7 @@ async def test_the_newest_set_counts_though_changes_before_it_were_lost(stage: S
     await stage.last_job("silences", lambda job: job["feeds"] == TOLD)
 
 
+@pytest.mark.all
 async def test_a_sender_watches_no_silences(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> None:
     with ledger.transaction() as tx:
         tx.fleet.senders.register("one", address="one:1", public_key="fake-key")

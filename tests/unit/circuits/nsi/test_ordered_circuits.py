@@ -402,6 +402,7 @@ async def test_records_are_forgotten_some_time_after_the_end(hub: NsiHub) -> Non
     assert len(hub.machine.requests) == before
 
 
+@pytest.mark.all
 async def test_the_tasks_of_providers_run_by_themselves_and_end_cleanly(ledger: Ledger) -> None:
     """In real time: an order needs no turns from outside."""
     hub = await NsiHub(ledger, SystemClock()).open()  # type: ignore[arg-type]
