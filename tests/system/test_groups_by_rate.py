@@ -25,7 +25,7 @@ OBJECTIVE_S = 1.5
 """Between a product's time at the fast sites' rate and that at the slow ones'."""
 
 
-@pytest.mark.long(70)
+@pytest.mark.nightly
 def test_two_groups_form_and_the_fast_sites_get_four_times_the_rate_of_one_group(tmp_path: Path) -> None:
     found = _tried(tmp_path)
     print(found)
