@@ -33,6 +33,11 @@ def measure(*, samples: int = 200) -> Busyness:
     return Busyness(os.getloadavg()[0] / cores, lags_ms[int(samples * 0.99) - 1])
 
 
+YIELDS = ("chrt", "--idle", "0")
+"""Before a command: it has only the processor time that other processes leave. Hosts have processors of their own
+outside a lab, so that the work of one takes nothing from the others."""
+
+
 def needs_quiet_machine(*, max_load_per_core: float = 1.5, max_lag_ms: float = 5.0, wait_s: float = 60.0) -> None:
     """Wait for the machine to calm down, and skip the running test with the reason if it does not."""
     until_s = time.monotonic() + wait_s

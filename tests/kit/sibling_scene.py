@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from kit.busy import YIELDS
 from kit.namespaces import Lab
 from kit.node import HubNode, SiteNode
 from kit.patience import wait_for
@@ -15,7 +16,6 @@ from kit.patience import wait_for
 FEED = "NGRID"
 PORT = 7380
 PRODUCT_BYTES = 30_000
-YIELDS = ["chrt", "--idle", "0"]
 EXCHANGE = {"upload_bytes_per_second": 50_000_000, "upload_bytes_per_day": 10_000_000_000}
 
 
@@ -46,8 +46,7 @@ class SiblingScene:
     def add(self, name: str, *arguments: str, yields: bool = False, **exchange: int) -> SiteNode:
         """Starts a site that takes part in the exchange; waits until the feed has begun for it.
 
-        A site that yields has only the processor time that the other hosts leave. Hosts have processors of their own
-        outside a lab, so its work there takes nothing from theirs.
+        A site that yields has only the processor time that the other hosts leave (`kit.busy.YIELDS`).
         """
         self.hub.siblings[name] = EXCHANGE | exchange
         listen = ("--siblings-listen", f"{self.lab.address(name)}:{PORT}")

@@ -16,16 +16,13 @@ from typing import Any, Self
 import pytest
 
 from downburst.foundation.file_names import decode
-from kit.busy import needs_quiet_machine
+from kit.busy import YIELDS, needs_quiet_machine
 from kit.capabilities import needs, skip
 from kit.namespaces import Lab
 from kit.node import HubNode, Line, Play, SiteNode, Subscribe
 from kit.patience import wait_for
 
 FEED, LIVE = "NGRID", 70
-# The returning sites have the processor time that hub and other sites leave, as they have processors of their own
-# outside a lab.
-YIELDS = ["chrt", "--idle", "0"]
 FIRST_CATCH_UP = 1 << 30
 AWAY, HERE = ["away0", "away1", "away2", "away3"], ["here0", "here1"]
 RATE_BPS = 40_000_000

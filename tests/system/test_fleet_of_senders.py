@@ -55,13 +55,13 @@ class FleetOfTwo:
 
 @pytest.mark.nightly
 def test_a_fleet_keeps_its_senders_and_takes_them_along(tmp_path: Path, server: Postgres, broker: Kafka) -> None:
-    ports = ports_in_a_row(4)[0]
+    first_port, *_ = ports_in_a_row(4)
     brokers = f'servers = "{broker.address}"\nprefix = "{tmp_path.name}"\n'
     kafka_section = f'[kafka]\n{brokers}products = "ingest"\nreplication = 1\n'
-    fleet_section = f'[fleet]\nkind = "children"\nat_least = 2\nfirst_port = {ports}\nstep_s = 0.5\n'
+    fleet_section = f'[fleet]\nkind = "children"\nat_least = 2\nfirst_port = {first_port}\nstep_s = 0.5\n'
     url = server.url(server.database())
     hub = WholeHub(tmp_path / "hub", ledger_url=url, more=kafka_section + fleet_section).start()
-    fleet = FleetOfTwo(hub, ports)
+    fleet = FleetOfTwo(hub, first_port)
     fleet.start()
     site = enrolled(hub, tmp_path)
     source = Source(hub)

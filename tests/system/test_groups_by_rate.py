@@ -16,7 +16,7 @@ import pytest
 from kit.busy import needs_quiet_machine
 from kit.rate_groups import PRODUCT_BYTES, RateGroups, Source, rate_groups
 
-pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone, pytest.mark.nightly]
 
 FAST, SLOW = ("fast1", "fast2"), ("slow1", "slow2")
 FAST_BPS, SLOW_BPS = 20_000_000, 4_000_000
@@ -25,21 +25,18 @@ OBJECTIVE_S = 1.5
 """Between a product's time at the fast sites' rate and that at the slow ones'."""
 
 
-@pytest.mark.nightly
 def test_two_groups_form_and_the_fast_sites_get_four_times_the_rate_of_one_group(tmp_path: Path) -> None:
     found = _tried(tmp_path)
     print(found)
     _judge([found])
 
 
-@pytest.mark.nightly
 def test_the_median_of_three_runs_with_two_groups(tmp_path: Path) -> None:
     runs = [_tried(tmp_path / str(number)) for number in range(3)]
     print(runs)
     _judge(runs)
 
 
-@pytest.mark.nightly
 def test_a_site_whose_line_is_slow_for_a_minute_moves_and_comes_back_once(tmp_path: Path) -> None:
     needs_quiet_machine(max_load_per_core=2.5, max_lag_ms=20)
     with rate_groups(tmp_path, LINES_BPS | {"fast3": FAST_BPS}) as scene, Source(scene) as source:

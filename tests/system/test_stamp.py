@@ -11,6 +11,7 @@ import pytest
 from kit.capabilities import needs
 from kit.namespaces import Lab
 from kit.patience import wait_for
+from kit.ports import free_ports
 from kit.programs import built
 from kit.stamp import reflector, sent
 from kit.whole_hub import WholeHub
@@ -94,13 +95,7 @@ def test_no_answer_is_larger_than_what_was_asked() -> None:
 
 
 def test_hub_and_site_answer_where_their_operators_want_it(tmp_path: Path) -> None:
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as two,
-    ):
-        for taken in (one, two):
-            taken.bind(("127.0.0.1", 0))
-        at_hub, at_site = (f"127.0.0.1:{taken.getsockname()[1]}" for taken in (one, two))
+    at_hub, at_site = (f"127.0.0.1:{port}" for port in free_ports(2))
     hub = WholeHub(tmp_path / "hub", top=f'stamp_listen = "{at_hub}"').start()
     hub.ask("POST", "/v1/sites", json={"site": "unl.edu"})
     token = tmp_path / "token"

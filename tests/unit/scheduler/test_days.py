@@ -23,9 +23,8 @@ def test_forty_days_in_twenty_worlds() -> None:
     check([verdict(seed, days=2) for seed in range(FIRST_SEED, FIRST_SEED + 20)])
 
 
-@pytest.mark.all
-def test_six_days_in_three_worlds() -> None:
-    check([verdict(seed, days=2) for seed in range(FIRST_SEED, FIRST_SEED + 3)])
+def test_two_days_in_one_world() -> None:
+    check([verdict(FIRST_SEED, days=2)])
 
 
 def test_without_patience_the_bounds_are_broken() -> None:
