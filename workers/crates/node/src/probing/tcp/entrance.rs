@@ -76,7 +76,7 @@ pub(super) fn connect(
     control: Option<Control>,
 ) -> Result<TcpStream, String> {
     let socket = socket_with(node, control)?;
-    let stream = connected(socket, node, key, purpose);
+    let stream = connected(socket, node).and_then(|stream| show(&stream, key, purpose).map(|()| stream));
     stream.map_err(|error| format!("TCP to port {} of the hub fails: {error}", node.port()))
 }
 
@@ -96,18 +96,17 @@ pub(super) fn socket_with(node: SocketAddr, control: Option<Control>) -> Result<
     Ok(socket)
 }
 
-/// Connects such a socket, and shows the key.
-pub(super) fn connected(
-    socket: Socket,
-    node: SocketAddr,
-    key: &Key,
-    purpose: Purpose,
-) -> io::Result<TcpStream> {
+/// Connects such a socket; the node hears of it once it shows the key.
+pub(super) fn connected(socket: Socket, node: SocketAddr) -> io::Result<TcpStream> {
     socket.connect_timeout(&node.into(), CONNECT_PATIENCE)?;
-    let mut stream = TcpStream::from(socket);
+    let stream = TcpStream::from(socket);
     prepare_probe(&stream, PATIENCE)?;
-    stream.write_all(&Opening(purpose).bytes(key))?;
     Ok(stream)
+}
+
+/// Shows the key on a connection to the node.
+pub(super) fn show(mut stream: &TcpStream, key: &Key, purpose: Purpose) -> io::Result<()> {
+    stream.write_all(&Opening(purpose).bytes(key))
 }
 
 fn accept<T>(listener: &TcpListener, far: Far, take: &Arc<T>, is_over: &AtomicBool)

@@ -12,7 +12,7 @@ use downburst_probe::{
 };
 use tokio::sync::watch;
 
-use super::entrance::{Entrance, Far, connected, socket_with};
+use super::entrance::{Entrance, Far, connected, show, socket_with};
 use crate::clock::Clock;
 use crate::probing::counter::Rest;
 use crate::probing::{Counter, PATIENCE, Sending, is_quiet};
@@ -75,8 +75,8 @@ impl Stream {
         let thread = std::thread::Builder::new().name("probe".to_owned());
         let connect = move || {
             // Without a connection the node gives up.
-            if let Ok(stream) = connected(socket, node, &key, Purpose::Records) {
-                connecting.take(stream);
+            if let Ok(stream) = connected(socket, node) {
+                connecting.begin(stream);
             }
         };
         thread.spawn(connect).map_err(|error| format!("the system gives no thread: {error}"))?;
@@ -144,15 +144,28 @@ impl Shared {
 
     /// Takes the probe's connection, and reads it until the probe is over. There is one: others are closed.
     fn take(&self, stream: TcpStream) {
+        if let Some(stream) = self.keep(stream) {
+            self.read(&stream);
+        }
+    }
+
+    /// Does the same with this site's own connection. It is kept before the key is shown: the node may order the first
+    /// step as soon as it sees the key.
+    fn begin(&self, stream: TcpStream) {
+        let Some(stream) = self.keep(stream) else { return };
+        if show(&stream, &self.key, Purpose::Records).is_ok() {
+            self.read(&stream);
+        }
+    }
+
+    fn keep(&self, stream: TcpStream) -> Option<Arc<TcpStream>> {
         let stream = Arc::new(stream);
         let is_first = self.connection.send_if_modified(|connection| {
             let is_first = connection.is_none();
             connection.get_or_insert_with(|| Arc::clone(&stream));
             is_first
         });
-        if is_first {
-            self.read(&stream);
-        }
+        is_first.then_some(stream)
     }
 
     fn read(&self, mut stream: &TcpStream) {
@@ -260,6 +273,15 @@ mod tests {
             assert!(sent.packets >= 200_000 * 2 / 270 / 8 && figures.delay.is_some());
             let tcp = sent.tcp.unwrap();
             assert_eq!((tcp.control, tcp.retransmits), (Control::parse("reno"), Some(0)));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_site_can_send_as_soon_as_the_node_has_heard_it() {
+        for _ in 0..200 {
+            let (node, site) = pair(KEY);
+            node.hears().await;
+            drop(site.send(4, STEP).unwrap());
         }
     }
 
