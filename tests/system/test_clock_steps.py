@@ -33,7 +33,8 @@ def sites(hub: HubNode, tmp_path: Path, steps: dict[str, Path]) -> Iterator[dict
         site = SiteNode(tmp_path / name, hub.address, prefix=stepped(steps[name]))
         hub.site(name, {"feed": "NGRID", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
         started[name] = site.start()
-    hub.wait_connected(*started)
+    for site in started.values():
+        site.wait_begun("NGRID")
     yield started
     for site in started.values():
         site.stop()

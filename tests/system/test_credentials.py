@@ -184,6 +184,7 @@ def test_kills_at_any_moment_lock_no_site_out(hub: WholeHub, receive: Callable[.
     print(f"replay: DOWNBURST_SEED={seed} pytest -s tests/system/test_credentials.py -m nightly")
     dice = random.Random(seed)
     site = receive("one", lifetime_s=90 * DAY_S)
+    site.wait_begun("NGRID")
     products = Products(hub)
     for _ in range(KILLS):
         hub.ask("POST", "/v1/sites/one/credentials/replacement")

@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.system, pytest.mark.smoke]
 def test_a_killed_site_catches_up_by_itself(node: HubNode, subscribe: Subscribe, transport: str) -> None:
     node.feed("NGRID")
     sites = [subscribe(name, "NGRID") for name in ("one", "two")]
-    node.wait_connected("one", "two")
+    for site in sites:
+        site.wait_begun("NGRID")
     if transport == "multicast":
         node.multicast("NGRID", version=2, leg=40, rate_bps=300_000_000, sites=["one", "two"])
         node.wait_event(event="leg", site="one", state="joined")

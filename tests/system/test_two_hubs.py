@@ -47,6 +47,7 @@ class Pair:
         wait_for("control socket", (self.site.directory / "state" / "control.sock").exists)
         self.wait_state("north", "serves")
         self.wait_state("south", "stands by")
+        self.site.wait_begun("NGRID")
 
     def control(self, *request: str) -> list[Line]:
         """Queries the running site; returns its hubs."""
