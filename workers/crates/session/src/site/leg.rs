@@ -21,6 +21,10 @@ pub(crate) struct Leg {
     announced: RangeSet,
     /// The highest number that the leg mentioned.
     highest: u64,
+    /// The same at an earlier time.
+    highest_at: (Micros, u64),
+    /// The highest number below which no hole will be filled any more.
+    searched_to: u64,
     joined: bool,
 }
 
@@ -45,6 +49,8 @@ impl Leg {
             began: now.monotonic,
             announced: RangeSet::new(),
             highest: 0,
+            highest_at: (now.monotonic, 0),
+            searched_to: 0,
             joined: false,
         }
     }
@@ -79,9 +85,30 @@ impl Leg {
         self.highest = self.highest.max(previous).max(to);
     }
 
-    /// Numbers that the leg skipped: their part of the manifest is lost, so far.
+    /// Numbers that the leg skipped: their part of the manifest is lost, so far, or the sender left them out.
     pub(crate) fn holes(&self) -> RangeSet {
         self.announced.gaps(0, self.highest).collect()
+    }
+
+    /// The holes that the leg won't fill. After a loss these are all. Without one, packets of urgent products overtake
+    /// those of others, which still come; a sender leaves products out only behind the feed's `deadline`.
+    pub(crate) fn lasting_holes(&mut self, now: Now, deadline: Option<Micros>) -> RangeSet {
+        if self.lost_lately(now) {
+            return self.holes();
+        }
+        let (at, highest) = self.highest_at;
+        if deadline.is_none_or(|deadline| now.monotonic.since(at) < deadline) || !self.receiver.is_complete()
+        {
+            return RangeSet::new();
+        }
+        self.searched_to = highest;
+        self.highest_at = (now.monotonic, self.highest);
+        self.announced.gaps(0, highest).collect()
+    }
+
+    /// True if each hole so far was one of the [`lasting_holes`](Self::lasting_holes).
+    pub(crate) fn is_searched(&self) -> bool {
+        self.searched_to >= self.highest
     }
 
     /// The end of the leg's account without a hole; `None` before the first packet.

@@ -13,13 +13,16 @@ impl SiteSession {
         for track in self.tracks.values_mut() {
             track.ask_stalled(now, |leg| legs.get(&leg).and_then(|leg| leg.gave_up_at));
         }
-        for leg in self.legs.values().filter(|leg| leg.lost_lately(now)) {
+        let mut searches = false;
+        for leg in self.legs.values_mut() {
+            let deadline = self.order.deadlines_us.get(&leg.join.feed).copied().map(Micros);
             if let Some(track) = self.tracks.get_mut(&leg.join.feed) {
-                track.ask_unknown(now, leg.holes());
+                track.ask_unknown(now, leg.lasting_holes(now, deadline));
             }
+            searches |= deadline.is_some() && !leg.is_searched();
         }
         let awaited = self.tracks.values().any(|track| track.pending_count() > 0);
-        if awaited || self.legs.values().any(|leg| leg.lost_lately(now)) {
+        if awaited || searches || self.legs.values().any(|leg| leg.lost_lately(now)) {
             self.scan_at = Some(now.monotonic.plus(SCAN_INTERVAL));
         }
     }

@@ -109,6 +109,11 @@ impl Receiver {
         }
     }
 
+    /// True if no packet is missing: a number that was not announced is left out by the sender.
+    pub fn is_complete(&self) -> bool {
+        self.missing.count() == 0
+    }
+
     /// Counters since the start.
     pub fn stats(&self) -> ReceiverStats {
         self.stats

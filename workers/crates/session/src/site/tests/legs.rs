@@ -1,7 +1,7 @@
 use super::*;
 use downburst_vcmtp::{SenderKey, SigningSeed};
 
-use crate::{Forged, KeyTaken, NextKey};
+use crate::{FeedHandling, Forged, Handling, KeyTaken, NextKey};
 
 fn datagrams(after: u64, products: &[(u64, &str, &'static [u8])]) -> Vec<Bytes> {
     proven_datagrams(None, after, products).1
@@ -219,4 +219,50 @@ fn a_site_says_once_that_somebody_forges_datagrams_of_its_leg() {
     forged.iter().for_each(|packet| hear(&mut bench, packet));
     let said = bench.messages().into_iter().filter(|message| matches!(message, Message::Forged(_)));
     assert_eq!(said.collect::<Vec<_>>(), [Forged { leg: LegId(100), leg_epoch: 1 }.into()]);
+}
+
+#[test]
+fn a_product_that_the_sender_left_out_is_requested_although_no_packet_is_missing() {
+    for deadline in [1, 3].map(Micros::from_secs) {
+        assert_eq!(wanted_of_a_hole(Some(deadline)), [[(2, 2)]], "{deadline:?}");
+    }
+}
+
+#[test]
+fn a_product_without_a_deadline_that_others_overtook_is_awaited() {
+    assert!(wanted_of_a_hole(None).is_empty());
+}
+
+/// The requests of a site whose leg brings the first and the third product, and then no others for nine seconds.
+fn wanted_of_a_hole(deadline: Option<Micros>) -> Vec<Vec<(u64, u64)>> {
+    let mut bench = Bench::started();
+    let deadline_us = deadline.map(|deadline| deadline.0);
+    let items = vec![FeedHandling { feed: feed(), hold_us: None, max_age_us: None, deadline_us }];
+    bench.say(Handling { items });
+    bench.say(join(100));
+    let config = SenderConfig::new(LegId(100), 1, LegKey::new(1, [1; 32]), Sequence(0), 1_000_000_000);
+    let mut sender = Sender::new(config);
+    sender.handle(at(0), SenderInput::Deadline(Some(Micros::from_secs(6))));
+    let later = at(20_000);
+    for (sequence, stored) in [(1, later), (2, at(0)), (3, later)] {
+        let info = ProductInfo { stored: stored.wall, ..info(sequence, "x", 3) };
+        sender.handle(later, SenderInput::Product { info, bytes: Bytes::from_static(b"abc").into() });
+        hear_all(&mut bench, &mut sender, later);
+    }
+    assert_eq!(bench.count(is_complete), 2, "the second one is too late for the leg");
+    let mut said = Vec::new();
+    for second in 1..=9 {
+        said.extend(bench.wait(1_000));
+        hear_all(&mut bench, &mut sender, at(20_000 + 1_000 * second));
+        assert!(second > 5 || wants(&said).is_empty(), "a packet that was overtaken might bring it");
+    }
+    wants(&said)
+}
+
+fn hear_all(bench: &mut Bench, sender: &mut Sender, now: Now) {
+    while let Some(output) = sender.poll(now) {
+        if let SenderOutput::Datagram(bytes) = output {
+            hear(bench, &bytes.freeze());
+        }
+    }
 }
