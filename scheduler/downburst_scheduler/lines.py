@@ -95,9 +95,9 @@ class LineWatch:
             if self._rules.enabled and leg.trials and is_network(leg.feed, leg.leg):
                 self._tried(leg, event.sender, now_s, changed)
         for feed, lines in self._lines.items():
-            after = stepped(lines, now_s)
+            after = stepped(lines, now_s, self._rules)
             for site in after:
-                if after[site].usable_bps != lines[site].usable_bps:
+                if _moves(lines[site], after[site]):
                     changed.setdefault(feed, []).append(site)
             self._lines[feed] = after
         return changed
@@ -124,9 +124,9 @@ class LineWatch:
         """The reason of a site's usable rate, for people; empty without one."""
         line = self.line(feed, site)
         if line.trial is not None:
-            return f"{site} is tried at a faster rate"
+            return f"{site} is tried at a faster rate" if line.limit_bps else f"{site} is tried in a group again"
         if line.seen is None:
-            return ""
+            return f"{site} left a faster group before its line was measured" if line.limit_bps else ""
         carried = megabits(line.seen.received_bps)
         return f"the line of {site} carried {carried} of a group of {megabits(line.seen.rate_bps)}"
 
@@ -169,10 +169,15 @@ class LineWatch:
 
     def _observed(self, line: Line, tried: Point) -> Line:
         """Most sites lose nothing at a rate that they are known to carry, which takes no time."""
-        if not tried.lost and line.limit_bps is None and line.excess is None:
+        if not tried.lost and line.limit_bps is None and line.excess is None and line.trial is None:
             faster = tried.rate_bps > line.carried_bps and tried.packets > 0
             return replace(line, carried_bps=tried.rate_bps) if faster else line
         return observed(line, tried, self._rules)
+
+
+def _moves(before: Line, after: Line) -> bool:
+    """True if the site may go to another group, or back to the one that it left."""
+    return after.usable_bps != before.usable_bps or (after.trial is not None and before.trial is None)
 
 
 def _losses(trial: LegTrial, settled: Iterable[str]) -> Iterator[tuple[str, int]]:

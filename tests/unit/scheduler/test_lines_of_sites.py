@@ -43,6 +43,8 @@ class Network:
     """By leg and site, the seconds of great loss."""
     windows: Counter[str] = field(default_factory=Counter)
     """By site, the seconds that its host has measured."""
+    late: set[str] = field(default_factory=set)
+    """Sites that leave their first group before their hosts have measured anything."""
     version: int = 0
 
     async def seconds(self, count: int) -> None:
@@ -60,6 +62,7 @@ class Network:
                     self.flooded_s[leg.leg, site] = self.flooded_s[leg.leg, site] + 1 if flooded else 0
                     if self.flooded_s[leg.leg, site] >= LEFT_AFTER_S:
                         self.out.add((leg.leg, site))
+                        self.late.discard(site)
                         gone = LegChanged("NGRID", leg.leg, site, "too-slow", self.hub.clock.now())
                         await self.hub.loop.handle(gone)
 
@@ -86,6 +89,8 @@ class Network:
     def _reading(self, leg: Leg, site: str) -> HostReading | None:
         if leg.transport is not Transport.MULTICAST or not leg.rate_bps:
             return None
+        if site in self.late:
+            return READING
         loss, packets = self._loss(leg, site), leg.rate_bps // PACKET_BITS
         self.windows[site] += loss > 0.03
         line = LineReading(
@@ -264,6 +269,23 @@ async def test_a_site_whose_line_is_slow_for_a_minute_moves_and_comes_back_once(
     assert [pace for pace in moves if pace] == [19, 4, 19], moves
     for site in "abst":
         assert len(paces_of(site, hub.history()[settled - 1 :])) == 1, site
+
+
+async def test_a_site_that_leaves_before_its_line_is_measured_is_soon_in_the_slow_group(hub: Hub) -> None:
+    network = await started(hub, TWO_AND_TWO)
+    network.late = {"t"}
+    await network.seconds(60)
+    assert groups(hub.plan()) == {("a", "b"): 19.0, ("s", "t"): 3.8}
+    settled = hub.plan().version
+    await network.seconds(120)
+    assert hub.plan().version == settled, "the trial ended well, and changes nothing"
+
+
+async def test_slow_sites_that_both_leave_unmeasured_are_measured_in_a_later_trial(hub: Hub) -> None:
+    network = await started(hub, TWO_AND_TWO)
+    network.late = {"s", "t"}
+    await network.seconds(90)
+    assert groups(hub.plan()) == {("a", "b"): 19.0, ("s", "t"): 3.8}
 
 
 @pytest.mark.all

@@ -152,8 +152,8 @@ def test_a_line_that_carried_more_is_tried_sooner_than_one_that_never_did() -> N
 
 def test_a_slow_site_is_tried_in_the_next_faster_group_and_stays_after_clean_seconds() -> None:
     lines = {"c": slow_again(), "a": full(Line(), 40e6, 20e6, at_s=1)}
-    assert stepped(lines, 190)["c"].usable_bps == lines["c"].usable_bps
-    lines = stepped(lines, 200)
+    assert stepped(lines, 190, RULES)["c"].usable_bps == lines["c"].usable_bps
+    lines = stepped(lines, 200, RULES)
     assert (lines["c"].trial, lines["c"].usable_bps) == (Trial(19e6, 200), 19e6)
     back = full(lines["c"], 19e6, 20e6, at_s=201, count=4)
     assert (back.trial, back.limit_bps) == (None, 19e6)
@@ -164,7 +164,7 @@ def test_failed_trials_come_ever_later_and_a_day_of_them_stays_rare() -> None:
     line, now_s, tries = slow_again(), 101.0, []
     while now_s < 86_400:
         now_s = line.retry_at_s
-        tried = stepped({"c": line, "a": Line()}, now_s)["c"]
+        tried = stepped({"c": line, "a": Line()}, now_s, RULES)["c"]
         assert tried.trial is not None
         tries.append(now_s)
         line = left(full(tried, 19e6, 4e6, at_s=now_s + 1, count=2), now_s + 3, RULES)
@@ -185,11 +185,11 @@ def test_a_site_that_leaves_during_a_trial_fails_it_even_without_figures() -> No
 def test_one_site_is_tried_at_a_time_and_the_fastest_ones_together() -> None:
     slow = {name: replace(full(Line(), 40e6, 4e6, at_s=1), retry_at_s=50.0 + n) for n, name in enumerate("st")}
     fast = {name: full(Line(), 40e6, 20e6, at_s=1) for name in "ab"}
-    lines = stepped(slow | fast, 100)
+    lines = stepped(slow | fast, 100, RULES)
     assert [site for site, line in lines.items() if line.trial] == ["s"]
-    assert [site for site, line in stepped(lines, 101).items() if line.trial] == ["s"]
+    assert [site for site, line in stepped(lines, 101, RULES).items() if line.trial] == ["s"]
     ready = {site: replace(line, retry_at_s=100.0 if site == "a" else math.inf) for site, line in fast.items()}
-    together = stepped(slow | ready | {"s": replace(slow["s"], retry_at_s=math.inf), "t": Line(3.8e6)}, 100)
+    together = stepped(slow | ready | {"s": replace(slow["s"], retry_at_s=math.inf), "t": Line(3.8e6)}, 100, RULES)
     assert {site: line.usable_bps for site, line in together.items() if line.trial} == {
         "a": pytest.approx(28.5e6),
         "b": pytest.approx(28.5e6),
@@ -198,19 +198,19 @@ def test_one_site_is_tried_at_a_time_and_the_fastest_ones_together() -> None:
 
 @pytest.mark.parametrize(("knee_bps", "due"), [(20e6, True), (4e6, False)])
 def test_a_knee_above_the_limit_makes_the_trial_due(knee_bps: float, due: bool) -> None:
-    tried = stepped({"c": probed(slow_again(), knee_bps, 120), "a": Line()}, 120)["c"]
+    tried = stepped({"c": probed(slow_again(), knee_bps, 120), "a": Line()}, 120, RULES)["c"]
     assert (tried.trial is not None) is due
     assert probed(Line(), knee_bps, 120) == Line()
 
 
 def test_a_trial_without_traffic_ends_and_is_repeated_no_later() -> None:
     tried = replace(slow_again(), trial=Trial(19e6, 200))
-    ended = stepped({"c": tried}, 261)["c"]
+    ended = stepped({"c": tried}, 261, RULES)["c"]
     assert (ended.trial, ended.backoff_s) == (None, RULES.return_s)
 
 
 def test_a_site_without_limit_beside_it_is_tried_as_fast_as_any() -> None:
-    tried = stepped({"c": slow_again(), "a": Line(carried_bps=40e6)}, 200)["c"]
+    tried = stepped({"c": slow_again(), "a": Line(carried_bps=40e6)}, 200, RULES)["c"]
     assert (tried.trial, tried.usable_bps) == (Trial(math.inf, 200), None)
     free = full(tried, 40e6, 50e6, at_s=201, count=4)
     assert (free.limit_bps, free.usable_bps, free.retry_at_s) == (None, None, math.inf)
@@ -221,6 +221,43 @@ def test_a_line_that_was_well_for_long_begins_with_the_first_back_off() -> None:
     assert again.backoff_s == 2 * RULES.return_s, "soon after"
     later = full(replace(slow_again(), limit_bps=None, carried_bps=19e6), 19e6, 4e6, at_s=10_000)
     assert later.backoff_s == RULES.return_s
+
+
+def test_a_site_that_left_unmeasured_is_tried_in_the_slowest_known_group_and_stays_there() -> None:
+    lines = {"c": left(Line(), 100, RULES), "a": full(Line(), 40e6, 20e6, at_s=1), "b": full(Line(), 40e6, 4e6, at_s=1)}
+    assert stepped(lines, 114, RULES)["c"].trial is None
+    tried = stepped(lines, 115, RULES)["c"]
+    assert tried.usable_bps == pytest.approx(3.8e6)
+    back = full(tried, 3.8e6, 4e6, at_s=116, count=4)
+    assert (back.trial, back.limit_bps, back.retry_at_s) == (None, pytest.approx(3.8e6), 119 + RULES.retry_s)
+    quiet = stepped({"c": tried}, 176, RULES)["c"]
+    assert (quiet.trial, quiet.limit_bps, quiet.retry_at_s) == (None, pytest.approx(3.8e6), 176 + RULES.retry_s)
+
+
+def test_a_site_that_left_unmeasured_and_alone_is_measured_in_its_former_group() -> None:
+    tried = stepped({"c": left(Line(), 100, RULES)}, 115, RULES)["c"]
+    assert (tried.trial, tried.usable_bps) == (Trial(math.inf, 115), None)
+    slow = full(tried, 40e6, 4e6, at_s=116, count=2)
+    assert (slow.trial, slow.limit_bps, slow.retry_at_s) == (None, pytest.approx(3.8e6), 117 + RULES.retry_s)
+    free = full(tried, 40e6, 50e6, at_s=116, count=4)
+    assert (free.trial, free.limit_bps, free.retry_at_s) == (None, None, math.inf)
+    quiet = stepped({"c": tried}, 176, RULES)["c"]
+    assert (quiet.trial, quiet.limit_bps, quiet.retry_at_s) == (None, None, math.inf)
+
+
+def test_a_site_that_leaves_unmeasured_again_and_again_is_tried_ever_later() -> None:
+    line, now_s, waits = Line(), 100.0, []
+    while now_s < 86_400:
+        line = left(line, now_s, RULES)
+        waits.append(line.retry_at_s - now_s)
+        now_s = line.retry_at_s
+        line = stepped({"c": line}, now_s, RULES)["c"]
+        assert line.trial is not None
+        now_s += 3
+    assert waits[:3] == [15, 30, 60]
+    assert max(waits) == RULES.longest_s
+    assert len(waits) < 20
+    assert left(line, now_s + 9 * RULES.longest_s, RULES).backoff_s == RULES.rejoin_s, "it was well for long"
 
 
 CHANGES = st.lists(
@@ -236,9 +273,9 @@ def test_a_limit_is_never_above_what_arrived_nor_trials_closer_than_their_back_o
     for rate_bps, capacity_bps, wait_s, leaves in changes:
         now_s += wait_s
         before = line
-        line = stepped({"c": line, "a": Line()}, now_s)["c"]
+        line = stepped({"c": line, "a": Line()}, now_s, RULES)["c"]
         if line.trial is not None and before.trial is None:
-            assert now_s - last_trial_s >= RULES.return_s
+            assert now_s - last_trial_s >= RULES.rejoin_s
             last_trial_s = now_s
         sent_bps = min(rate_bps, line.usable_bps or math.inf)
         line = full(line, sent_bps, capacity_bps, at_s=now_s)

@@ -6,7 +6,9 @@ site belongs to a group no faster than that. Several seconds have to agree about
 that hardly falls at a lower rate is noise: repair is for it, and it limits nothing.
 
 A limit ends by a trial: the site goes at a faster rate, and stays there if it loses nothing for some seconds. If it
-loses, it goes back, and waits twice as long for the next trial. A line that carried more before is tried sooner.
+loses, it goes back, and waits twice as long for the next trial. A line that carried more before is tried sooner. A
+site that left its group before anything was measured is tried soonest: in the slowest group that is known, else in
+its former one.
 """
 
 import math
@@ -23,6 +25,8 @@ class TrialRules:
     """Until the first trial of a line that carried more before."""
     retry_s: float = 1_800.0
     """Until that of a line that never did."""
+    rejoin_s: float = 15.0
+    """Until that of a site that left a group without a measurement."""
     enabled: bool = True
     """False: losses set no limits."""
 
@@ -153,11 +157,12 @@ def observed(line: Line, tried: Point, rules: TrialRules) -> Line:
 def left(line: Line, now_s: float, rules: TrialRules) -> Line:
     """The line after its site left a group as too fast: that confirms the losses seen shortly before or after."""
     judged = _judged(replace(line, left_s=now_s), now_s, rules)
-    if line.trial is None or judged.trial is None:
+    is_unknown = judged.limit_bps is None and judged.noise == line.noise
+    if not is_unknown and (line.trial is None or judged.trial is None):
         return judged
-    line = judged
-    backoff_s = min(2 * line.backoff_s, rules.longest_s)
-    return replace(line, trial=None, backoff_s=backoff_s, retry_at_s=now_s + backoff_s)
+    again = not is_unknown or now_s - line.left_s <= STEADY * line.backoff_s
+    backoff_s = min(2 * line.backoff_s, rules.longest_s) if again else rules.rejoin_s
+    return replace(judged, trial=None, backoff_s=backoff_s, retry_at_s=now_s + backoff_s)
 
 
 def probed(line: Line, knee_bps: float, now_s: float) -> Line:
@@ -170,13 +175,13 @@ def probed(line: Line, knee_bps: float, now_s: float) -> Line:
     return replace(line, retry_at_s=min(line.retry_at_s, now_s))
 
 
-def stepped(lines: Mapping[str, Line], now_s: float) -> dict[str, Line]:
+def stepped(lines: Mapping[str, Line], now_s: float, rules: TrialRules) -> dict[str, Line]:
     """The lines of a feed's sites with the trials that are due; one at a time, so that most of a group are well.
 
-    A slow site is tried in the next faster group. The sites of the fastest group are tried together, half as fast
+    A slow site is tried in the next faster group, one of which nothing is known in the slowest. The sites of the fastest group are tried together, half as fast
     again.
     """
-    found = {site: _without_verdict(line, now_s) for site, line in lines.items()}
+    found = {site: _without_verdict(line, now_s, rules) for site, line in lines.items()}
     limits = {site: line.limit_bps for site, line in found.items()}
     due = sorted((line.retry_at_s, site) for site, line in found.items() if line.retry_at_s <= now_s)
     if not due or any(line.trial for line in found.values()):
@@ -196,7 +201,7 @@ def _carried(line: Line, tried: Point, rules: TrialRules) -> Line:
     # A lower rate without loss is no word against the loss at a higher one.
     excess = line.excess if line.excess and tried.rate_bps * FASTER < line.excess.rate_bps else None
     line = replace(line, excess=excess, carried_bps=max(line.carried_bps, tried.rate_bps))
-    if line.trial is None or line.limit_bps is None or tried.rate_bps <= line.limit_bps * FASTER:
+    if line.trial is None or (line.limit_bps and tried.rate_bps <= line.limit_bps * FASTER):
         return line
     trial = replace(line.trial, clean_s=line.trial.clean_s + 1)
     if trial.clean_s < PROVEN_SECONDS:
@@ -204,6 +209,8 @@ def _carried(line: Line, tried: Point, rules: TrialRules) -> Line:
     if math.isinf(trial.target_bps):
         return replace(line, limit_bps=None, seen=None, trial=None, retry_at_s=math.inf)
     limit_bps = min(trial.target_bps, tried.rate_bps)
+    if line.limit_bps is None:
+        return _rejoined(line, limit_bps, tried.at_s, rules)
     return replace(line, limit_bps=limit_bps, trial=None, retry_at_s=tried.at_s + rules.retry_s)
 
 
@@ -232,8 +239,8 @@ def _judged(line: Line, now_s: float, rules: TrialRules) -> Line:
 def _waits(line: Line, limit_bps: float, now_s: float, rules: TrialRules) -> "Waits":
     """The wait for the next trial after a loss; the more often it was in vain, the longer."""
     wait_s, fell_s = line.backoff_s, line.fell_s
-    if line.trial is not None:
-        improved = line.limit_bps is not None and limit_bps > line.limit_bps * FASTER
+    if line.trial is not None and line.limit_bps is not None:
+        improved = limit_bps > line.limit_bps * FASTER
         wait_s = wait_s if improved else min(2 * wait_s, rules.longest_s)
     elif line.limit_bps is not None and (limit_bps * FASTER >= line.limit_bps or now_s - fell_s <= wait_s):
         # A better value of the same limit.
@@ -260,11 +267,23 @@ def _is_noise(line: Line, rate_bps: float, agreed: Point, now_s: float) -> bool:
     return False
 
 
-def _without_verdict(line: Line, now_s: float) -> Line:
+def _without_verdict(line: Line, now_s: float, rules: TrialRules) -> Line:
     """A trial that saw no traffic at a faster rate ends; the next one is not later for it."""
     if line.trial is None or now_s - line.trial.since_s < TRIAL_ENDS_S:
         return line
+    if line.limit_bps is None:
+        return _rejoined(line, line.trial.target_bps, now_s, rules)
     return replace(line, trial=None, excess=None, retry_at_s=now_s + line.backoff_s)
+
+
+def _rejoined(line: Line, rate_bps: float, now_s: float, rules: TrialRules) -> Line:
+    """The line of a site that came back to a group before it was ever measured: the site stays there."""
+    if math.isinf(rate_bps):
+        return replace(line, trial=None, excess=None, retry_at_s=math.inf)
+    again_s = now_s + rules.retry_s
+    return replace(
+        line, limit_bps=rate_bps, trial=None, excess=None, backoff_s=rules.retry_s, retry_at_s=again_s
+    )
 
 
 def _more(excess: Excess | None, tried: Point) -> Excess:
