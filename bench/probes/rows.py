@@ -13,7 +13,7 @@ from bench.harness.turns import FAILURES
 from bench.probes import peer, tcp
 from bench.probes.path import DELAY_MS, LANE, WIRE_BPS, M, MissingError, probed, wired
 from kit.probe_soaks import SOAK_BPS, soaks_beside_flows
-from kit.probe_trials import FAST_LANE, OBJECTIVE_MS, beside_probes, end_for_late_products
+from kit.probe_trials import FAST_LANE, OBJECTIVE_MS, STEADY, beside_probes, end_for_late_products
 from kit.probed_hub import probed_hub
 from kit.stamp import reflector, sent
 from kit.wire import Lane
@@ -149,11 +149,11 @@ def _soak(directory: Path, wanted: Wanted, transport: str, numbers: tuple[str, s
 def _products(directory: Path, wanted: Wanted) -> list[Row]:
     """The time of products beside probes within the free rate."""
     probes, window_s = wanted.windows
-    with probed_hub(directory, FAST_LANE) as scene:
+    with probed_hub(directory, FAST_LANE, congestion=STEADY) as scene:
         scene.add_ports(100 * M)
         found = beside_probes(scene, probes=probes, window_s=window_s)
         scene.wire.stop().needs_small_lag()
-    case = f"p99 of products beside {probes} probes of 40 Mb/s on 100 Mb/s, windows of {window_s:.0f} s"
+    case = f"p99 of products beside {probes} probes of 40 Mb/s on 100 Mb/s, windows of {window_s:.0f} s, by {STEADY}"
     times = found.probed.p99_s * 1e3, found.free.p99_s * 1e3
     return [Row("11", case, "ms", times[0], "without", times[1], probes, Goal("ratio", "<=", 1.1))]
 

@@ -15,6 +15,9 @@ M = 1_000_000
 FAST_LANE = Lane(rate_bps=100 * M, delay_ms=20, buffer_bytes=250_000)
 PRODUCT_BYTES, EVERY_S = 10_000, 0.02
 PROBE_BPS = 40 * M
+STEADY = "cubic"
+"""The congestion control of sessions beside probes. BBR rests for 200 ms after ten seconds in which no round trip was
+as short as its least one: with a probe or without, some products of a window take that long."""
 OBJECTIVE_MS = 500
 
 

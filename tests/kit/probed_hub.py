@@ -160,19 +160,29 @@ class ProbedHub:
 
 @contextmanager
 def probed_hub(
-    home: Path, lane: Lane, *, settings: str = "", objective_ms: int = 2_000, sites: Sequence[str] = (SITE,)
+    home: Path,
+    lane: Lane,
+    *,
+    settings: str = "",
+    objective_ms: int = 2_000,
+    sites: Sequence[str] = (SITE,),
+    congestion: str | None = None,
 ) -> Iterator[ProbedHub]:
-    """The hub with its sites connected; the wire is as `lane` in both directions."""
+    """The hub with its sites connected; the wire is as `lane` in both directions.
+
+    `congestion`: the congestion control of the sessions, in place of the system's.
+    """
     needs("root", "netns", "veth", "bridge", "tun")
     with Lab(["hub", "far"]) as lab, ExitStack() as stack:
         wire = stack.enter_context(Wire(lab, "hub", "far", to_right=lane, to_left=lane))
         lab.output("hub", ["ip", "route", "replace", "239.0.0.0/8", "dev", wire.device])
-        interface = f"DOWNBURST_MULTICAST__INTERFACE={wire.left_address}"
+        environment = [f"DOWNBURST_MULTICAST__INTERFACE={wire.left_address}"]
+        environment += [f"DOWNBURST_TCP_CONGESTION={congestion}"] if congestion else []
         hub = WholeHub(
             home / "hub",
             http=HTTP,
             sites="0.0.0.0:7370",
-            prefix=lab.command("hub", ["env", interface]),
+            prefix=lab.command("hub", ["env", *environment]),
             inside=partial(lab.inside, "hub"),
             more=settings,
         ).start()
