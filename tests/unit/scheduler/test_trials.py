@@ -224,7 +224,11 @@ def test_a_line_that_was_well_for_long_begins_with_the_first_back_off() -> None:
 
 
 def test_a_site_that_left_unmeasured_is_tried_in_the_slowest_known_group_and_stays_there() -> None:
-    lines = {"c": left(Line(), 100, RULES), "a": full(Line(), 40e6, 20e6, at_s=1), "b": full(Line(), 40e6, 4e6, at_s=1)}
+    lines = {
+        "c": left(Line(), 100, RULES),
+        "a": full(Line(), 40e6, 20e6, at_s=1),
+        "b": full(Line(), 40e6, 4e6, at_s=1),
+    }
     assert stepped(lines, 114, RULES)["c"].trial is None
     tried = stepped(lines, 115, RULES)["c"]
     assert tried.usable_bps == pytest.approx(3.8e6)

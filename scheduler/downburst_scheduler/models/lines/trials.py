@@ -178,8 +178,8 @@ def probed(line: Line, knee_bps: float, now_s: float) -> Line:
 def stepped(lines: Mapping[str, Line], now_s: float, rules: TrialRules) -> dict[str, Line]:
     """The lines of a feed's sites with the trials that are due; one at a time, so that most of a group are well.
 
-    A slow site is tried in the next faster group, one of which nothing is known in the slowest. The sites of the fastest group are tried together, half as fast
-    again.
+    A slow site is tried in the next faster group, one of which nothing is known in the slowest. The sites of the
+    fastest group are tried together, half as fast again.
     """
     found = {site: _without_verdict(line, now_s, rules) for site, line in lines.items()}
     limits = {site: line.limit_bps for site, line in found.items()}
@@ -281,9 +281,7 @@ def _rejoined(line: Line, rate_bps: float, now_s: float, rules: TrialRules) -> L
     if math.isinf(rate_bps):
         return replace(line, trial=None, excess=None, retry_at_s=math.inf)
     again_s = now_s + rules.retry_s
-    return replace(
-        line, limit_bps=rate_bps, trial=None, excess=None, backoff_s=rules.retry_s, retry_at_s=again_s
-    )
+    return replace(line, limit_bps=rate_bps, trial=None, excess=None, backoff_s=rules.retry_s, retry_at_s=again_s)
 
 
 def _more(excess: Excess | None, tried: Point) -> Excess:
