@@ -233,11 +233,20 @@ def test_a_site_that_left_unmeasured_is_tried_in_the_slowest_known_group_and_sta
     tried = stepped(lines, 115, RULES)["c"]
     assert tried.usable_bps == pytest.approx(3.8e6)
     back = full(tried, 3.8e6, 4e6, at_s=116, count=4)
-    assert (back.trial, back.retry_at_s) == (None, 119 + RULES.retry_s)
+    assert (back.trial, back.retry_at_s) == (None, 119 + RULES.return_s)
     assert back.limit_bps == pytest.approx(3.8e6)
     quiet = stepped({"c": tried}, 176, RULES)["c"]
-    assert (quiet.trial, quiet.retry_at_s) == (None, 176 + RULES.retry_s)
+    assert (quiet.trial, quiet.retry_at_s) == (None, 176 + RULES.return_s)
     assert quiet.limit_bps == pytest.approx(3.8e6)
+
+
+def test_a_fast_site_that_left_unmeasured_is_soon_back_in_the_fast_group() -> None:
+    others = {"a": full(Line(), 40e6, 20e6, at_s=1), "b": full(Line(), 40e6, 4e6, at_s=1)}
+    tried = stepped(others | {"c": left(Line(), 100, RULES)}, 115, RULES)["c"]
+    slow = full(tried, 3.8e6, 20e6, at_s=116, count=4)
+    again = stepped(others | {"c": slow}, 119 + RULES.return_s, RULES)["c"]
+    assert again.usable_bps == pytest.approx(19e6)
+    assert full(again, 19e6, 20e6, at_s=220, count=4).limit_bps == pytest.approx(19e6)
 
 
 def test_a_site_that_left_unmeasured_and_alone_is_measured_in_its_former_group() -> None:

@@ -277,11 +277,14 @@ def _without_verdict(line: Line, now_s: float, rules: TrialRules) -> Line:
 
 
 def _rejoined(line: Line, rate_bps: float, now_s: float, rules: TrialRules) -> Line:
-    """The line of a site that came back to a group before it was ever measured: the site stays there."""
+    """The line of a site that came back to a group before it was ever measured.
+
+    It stays there, and is soon tried at a faster rate: perhaps its host stood still, and its line is fast.
+    """
     if math.isinf(rate_bps):
         return replace(line, trial=None, excess=None, retry_at_s=math.inf)
-    again_s = now_s + rules.retry_s
-    return replace(line, limit_bps=rate_bps, trial=None, excess=None, backoff_s=rules.retry_s, retry_at_s=again_s)
+    wait_s = max(line.backoff_s, rules.return_s)
+    return replace(line, limit_bps=rate_bps, trial=None, excess=None, backoff_s=wait_s, retry_at_s=now_s + wait_s)
 
 
 def _more(excess: Excess | None, tried: Point) -> Excess:
