@@ -90,7 +90,9 @@ class Probes:
         if not done:
             # The task continues: a second one behind it would only wait as well.
             return Probed(name, f"no answer within {LIMIT_S:g} s", took_ms)
-        del self._at_work[name]
+        # A round beside this one waits for the same task, and one of the two is first.
+        if self._at_work.get(name) is task:
+            del self._at_work[name]
         return Probed(name, task.result(), took_ms)
 
 

@@ -60,6 +60,21 @@ async def test_finding_14_a_probe_that_hangs_is_begun_once_and_fails_until_it_en
     assert seen.failing_s("node") == 0
 
 
+async def test_rounds_side_by_side_share_the_probes_at_work() -> None:
+    begun = 0
+
+    async def looks() -> None:
+        nonlocal begun
+        begun += 1
+        await asyncio.sleep(0)
+
+    seen = Probes({"node": looks})
+    await asyncio.gather(seen.look(), seen.look())
+    assert (begun, seen.failing()) == (1, [])
+    await seen.look()
+    assert (begun, seen.failing()) == (2, [])
+
+
 async def test_rounds_that_do_not_end_and_a_loop_that_stands_are_failures() -> None:
     now_s = [0.0]
     seen = Probes({"node": well}, now_s=lambda: now_s[0])
