@@ -26,7 +26,7 @@ class TrialRules:
     retry_s: float = 1_800.0
     """Until that of a line that never did."""
     rejoin_s: float = 15.0
-    """Until that of a site that left a group without a measurement."""
+    """Until that of a site that left a group unmeasured: longer than its losses count, at any time scale."""
     enabled: bool = True
     """False: losses set no limits."""
 
