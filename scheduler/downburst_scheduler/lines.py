@@ -8,6 +8,7 @@ from downburst.domain.plans import LegTrial, Plan, Transport, leg_figure
 from downburst.domain.readings import HostReading
 from downburst_scheduler.figures.wording import megabits
 from downburst_scheduler.models.lines.trials import (
+    FORGOTTEN_S,
     Line,
     Point,
     TrialRules,
@@ -44,6 +45,8 @@ class LineWatch:
         """By feed and site, the last reading of the site's host."""
         self._paces_bps: dict[tuple[str, int], int] = {}
         """By feed and group, the rate at which it was last sent."""
+        self._unjudged: dict[str, dict[str, float]] = {}
+        """By feed and site, the begin of losses that are measured, and not judged yet."""
         self._swept: Mapping[str, TimedSweep] | None = None
         """By site, the last sweep of its path; None before the first look: those are of earlier times."""
 
@@ -65,6 +68,11 @@ class LineWatch:
         self._lines = {
             feed: {site: line for site, line in lines.items() if site in sites}
             for feed, lines in self._lines.items()
+            if feed in feeds
+        }
+        self._unjudged = {
+            feed: {site: since_s for site, since_s in unjudged.items() if site in sites}
+            for feed, unjudged in self._unjudged.items()
             if feed in feeds
         }
         self._on = {key: on for key, on in self._on.items() if key[0] in feeds and key[1] in sites}
@@ -102,6 +110,18 @@ class LineWatch:
             self._lines[feed] = after
         return changed
 
+    def judging(self, now_s: float) -> list[str]:
+        """The feeds of which a host measured losses this second that are not judged yet.
+
+        Their groups are perhaps too fast for a line: what is repaired there is no guide to other groups. Losses that
+        several measurements do not explain are no word of a line, and count after a while.
+        """
+        return [
+            feed
+            for feed, sites in self._unjudged.items()
+            if any(self._waits_for_judgement(feed, site, since_s, now_s) for site, since_s in sites.items())
+        ]
+
     def leg_changed(self, event: LegChanged, now_s: float) -> bool:
         """Records that a site left a group; True if its usable rate is known."""
         if event.state != "joined":
@@ -129,6 +149,10 @@ class LineWatch:
             return f"{site} left a faster group before its line was measured" if line.limit_bps else ""
         carried = megabits(line.seen.received_bps)
         return f"the line of {site} carried {carried} of a group of {megabits(line.seen.rate_bps)}"
+
+    def _waits_for_judgement(self, feed: str, site: str, since_s: float, now_s: float) -> bool:
+        excess = self.line(feed, site).excess
+        return excess is not None and excess.at_s == now_s and now_s - since_s <= JUDGED_WITHIN_S
 
     def _place(self, key: tuple[str, str], on: Hearing | None) -> None:
         before = self._on.get(key)
@@ -164,6 +188,11 @@ class LineWatch:
         lines = self._lines.setdefault(feed, {})
         before = lines.get(site, Line())
         lines[site] = after = self._observed(before, tried)
+        unjudged = self._unjudged.setdefault(feed, {})
+        if after.excess is None:
+            unjudged.pop(site, None)
+        elif before.excess is None or tried.at_s - before.excess.at_s > FORGOTTEN_S:
+            unjudged[site] = tried.at_s
         if after.usable_bps != before.usable_bps:
             changed.setdefault(feed, []).append(site)
 
@@ -186,5 +215,7 @@ def _losses(trial: LegTrial, settled: Iterable[str]) -> Iterator[tuple[str, int]
     yield from ((site, 0) for site in settled if site not in lost)
 
 
+JUDGED_WITHIN_S = 60.0
+"""Three products of a feed that has one every twenty seconds."""
 HEARS_S = 3.0
 """A trial is reported up to two seconds after its packets. A site that joined since then lost none of them."""

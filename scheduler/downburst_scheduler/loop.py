@@ -9,7 +9,7 @@ node joins sites to a leg one by one and ends a site's old leg where the coverag
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -209,9 +209,9 @@ class SchedulerLoop:
         leg = await self._circuit_leg(name, state)
         made = moved(plan, self._known.demand, unicast_leg=unicast_leg, circuit_leg=leg, at=self._clock.now())
         if made is not None:
-            state.plan = await self._ledger.write(lambda tx: tx.planning.plans.append(made))
-            _LOG.info("plan %d of %s: %s", state.plan.version, name, made.reason)
-            self._bus.publish(PlanMade(state.plan))
+            plan = state.follow(await self._ledger.write(lambda tx: tx.planning.plans.append(made)))
+            _LOG.info("plan %d of %s: %s", plan.version, name, made.reason)
+            self._bus.publish(PlanMade(plan))
 
     async def _circuit_leg(self, name: str, state: FeedState) -> int:
         if state.circuit_leg is None:
@@ -235,7 +235,7 @@ class SchedulerLoop:
             await self._reload()
         await self._explain()
         now_s = self._clock.monotonic_s()
-        await self._lines_changed(self._view.lines.traffic(event, now_s, self._is_network))
+        await self._lines_seen(event, now_s)
         if now_s >= self._next.review_s:
             self._next.review_s = now_s + self._pace.review_s
             await self._review()
@@ -253,13 +253,13 @@ class SchedulerLoop:
         if carrier == "network" and self._view.lines.leg_changed(event, self._clock.monotonic_s()):
             self._paths.may_join(event.site)
 
-    async def _lines_changed(self, changed: Mapping[str, Sequence[str]]) -> None:
-        """Regroups the feeds of sites with another usable rate; repairs of the former groups count no longer."""
-        for feed, sites in changed.items():
-            for site in sites:
-                self._paths.may_join(site)
-            if feed in self._feeds:
-                self._feeds[feed].repairs.forget()
+    async def _lines_seen(self, event: TrafficSeen, now_s: float) -> None:
+        """Regroups the feeds of sites with another usable rate. Repairs of groups of another rate count no longer."""
+        changed = self._view.lines.traffic(event, now_s, self._is_network)
+        for feed in {*changed, *self._view.lines.judging(now_s)} & self._feeds.keys():
+            self._feeds[feed].repairs.forget()
+        for site in {site for sites in changed.values() for site in sites}:
+            self._paths.may_join(site)
         await self._decide_all(changed, look=False)
 
     def _is_network(self, feed: str, leg: int) -> bool:
@@ -285,9 +285,8 @@ class SchedulerLoop:
                 seconds=event.seconds, products=traffic.products, size_bytes=traffic.bytes, sizes=traffic.sizes
             )
             self._paths.arrived(name, traffic.bytes)
-        for leg in event.legs:
-            if leg.feed in self._feeds:
-                self._feeds[leg.feed].repairs.add(leg)
+        for name in {leg.feed for leg in event.legs} & self._feeds.keys():
+            self._feeds[name].repairs.add(*(leg for leg in event.legs if leg.feed == name))
 
     async def _explain(self) -> None:
         """Searches the flip of one plan per second: this takes longer than the decision, and can wait."""
@@ -316,7 +315,8 @@ class SchedulerLoop:
         state.decided(decision, question.arrivals)
         plan = await self._plan(feed, state, question, decision)
         if plan is not None:
-            state.plan, state.because, state.mistrusted = plan, decision.because, question.mistrust is not None
+            state.follow(plan)
+            state.because, state.mistrusted = decision.because, question.mistrust is not None
             state.unexplained = (question, decision.outline()) if decision.because in BY_FIGURES else None
             _LOG.info("plan %d of %s: %s", plan.version, plan.feed, plan.reason)
             self._bus.publish(PlanMade(plan))

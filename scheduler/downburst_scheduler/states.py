@@ -181,6 +181,14 @@ class FeedState:
         """The terms of circuits on demand in the plan in force, by site; none while it is on another transport."""
         return terms_of(self.plan.figures) if self.plan is not None else ()
 
+    def follow(self, plan: Plan) -> Plan:
+        """Puts a plan in force. Repairs at other rates are no guide to its groups."""
+        before, after = (sorted(leg.rate_bps or 0 for leg in groups_of(one)) for one in (self.plan, plan))
+        if before != after:
+            self.repairs.forget()
+        self.plan = plan
+        return plan
+
     def decided(self, decision: Decision, arrivals: Arrivals) -> None:
         """Records the traffic and latencies of the decision on these arrivals."""
         self.memory = decision.memory

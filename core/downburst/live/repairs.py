@@ -19,16 +19,17 @@ class Repairs:
     settles_s: int = 0
     """Seconds with traffic that do not count yet: they repair the losses of before."""
 
-    def add(self, leg: LegTraffic) -> None:
-        """Counts the traffic of a leg in a second; one without products and repair changes nothing."""
-        if leg.transport is not Transport.MULTICAST or not (leg.product_bytes or leg.repair_bytes):
+    def add(self, *traffic: LegTraffic) -> None:
+        """Counts the traffic of its legs in a second; one without products and repair changes nothing."""
+        legs = [leg for leg in traffic if leg.transport is Transport.MULTICAST]
+        if not any(leg.product_bytes or leg.repair_bytes for leg in legs):
             return
         if self.settles_s > 0:
             self.settles_s -= 1
-        else:
-            self.sent_bytes = self.sent_bytes * FADING + leg.egress_bytes
-            self.product_bytes = self.product_bytes * FADING + leg.product_bytes
-            self.repair_bytes = self.repair_bytes * FADING + leg.repair_bytes
+            return
+        self.sent_bytes = self.sent_bytes * FADING + sum(leg.egress_bytes for leg in legs)
+        self.product_bytes = self.product_bytes * FADING + sum(leg.product_bytes for leg in legs)
+        self.repair_bytes = self.repair_bytes * FADING + sum(leg.repair_bytes for leg in legs)
 
     def forget(self) -> None:
         """Begins again: what is repaired for other sites, or at another rate, is no guide."""

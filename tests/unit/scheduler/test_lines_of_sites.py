@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.domain.events import LegChanged, LegTraffic, SessionTraffic, SiteProgress, TrafficSeen
+from downburst.domain.events import FeedsChanged, LegChanged, LegTraffic, SessionTraffic, SiteProgress, TrafficSeen
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Leg, LegTrial, Plan, Transport, leg_figure
 from downburst.domain.readings import HostReading, LineReading
@@ -45,16 +45,21 @@ class Network:
     """By site, the seconds that its host has measured."""
     late: set[str] = field(default_factory=set)
     """Sites that leave their first group before their hosts have measured anything."""
+    sizes: tuple[int, ...] = SIZES
+    measures_every_s: int = 1
+    """A host measures its line once in so many seconds: most products are too short for it."""
+    second: int = 0
     version: int = 0
 
     async def seconds(self, count: int) -> None:
         for _ in range(count):
+            self.second += 1
             plan = self.hub.plan()
             if plan.version != self.version:
                 self.version, self.out = plan.version, set()
             legs = [leg for leg in plan.legs if leg.transport is Transport.MULTICAST]
             await self.hub.seconds(
-                1, sizes=SIZES, legs=tuple(map(self._traffic, legs)), sessions=tuple(self._sessions(plan))
+                1, sizes=self.sizes, legs=tuple(map(self._traffic, legs)), sessions=tuple(self._sessions(plan))
             )
             for leg in legs:
                 for site in self._hearing(leg):
@@ -71,9 +76,22 @@ class Network:
         packets = leg.rate_bps // PACKET_BITS
         lost = {site: round(packets * self._loss(leg, site)) for site in self._hearing(leg)}
         trial = LegTrial(leg.rate_bps, packets, tuple((site, count) for site, count in lost.items() if count))
-        size, multicast = SIZES[0], Transport.MULTICAST
+        size, multicast = self.sizes[0], Transport.MULTICAST
+        loss = max((self._loss(leg, site) for site in self._hearing(leg)), default=0.0)
+        # Repairs are lost as products are.
+        again = round(size * loss / (1 - loss))
         return LegTraffic(
-            leg.leg, "NGRID", size, 0, 1, size, len(leg.sites), 0, multicast, leg.rate_bps, trials=(trial,)
+            leg.leg,
+            "NGRID",
+            size + again,
+            again,
+            1,
+            size,
+            len(leg.sites),
+            0,
+            multicast,
+            leg.rate_bps,
+            trials=(trial,),
         )
 
     def _sessions(self, plan: Plan) -> list[SessionTraffic]:
@@ -92,7 +110,7 @@ class Network:
         if site in self.late:
             return READING
         loss, packets = self._loss(leg, site), leg.rate_bps // PACKET_BITS
-        self.windows[site] += loss > 0.03
+        self.windows[site] += loss > 0.03 and self.second % self.measures_every_s == 0
         line = LineReading(
             round(self.lines_bps[site]), leg.rate_bps, packets, round(packets * loss), self.windows[site]
         )
@@ -167,6 +185,21 @@ def test_losses_set_no_limits_unless_the_setting_asks_for_it() -> None:
     assert found == {False: (False, None), True: (True, pytest.approx(3.8e6))}
 
 
+def test_losses_that_are_not_judged_yet_are_named_for_a_minute() -> None:
+    """With a measurement in 13 s that agrees with none before, no limit comes about."""
+    lines, rates = LineWatch(TrialRules()), [4_000_000, 8_000_000, 2_000_000, 12_000_000] * 3
+    found = []
+    lines.traffic(seen(on={"a": 1, "b": 1}, readings={"a": read(0)}), 100, network)
+    for number, rate in enumerate(rates):
+        now_s = 110 + 13 * number
+        lines.traffic(seen(on={"a": 1}, readings={"a": read(1 + number, arrived_bps=rate)}), now_s, network)
+        assert lines.judging(now_s + 1) == []
+        found.append(lines.judging(now_s))
+    assert found == [["NGRID"]] * 5 + [[]] * 7
+    lines.keep({"NGRID"}, {"b"})
+    assert lines.judging(110 + 13 * 11) == []
+
+
 def learnt(*readings: HostReading | None) -> float | None:
     """The usable rate after a second with each of these readings, and losses by requests in each."""
     lines = LineWatch(TrialRules())
@@ -197,13 +230,14 @@ def test_measurements_that_do_not_agree_set_no_limit() -> None:
     assert learnt(read(0), *(read(1 + n, arrived_bps=rate) for n, rate in enumerate(rates))) is None
 
 
+STEADY = SchedulerSettings(step_s=10, window_s=120, dwell_s=60), RATE_BPS
+QUICK = SchedulerSettings(step_s=2, window_s=22, dwell_s=4, agreeing_windows=2), 30_000_000
+
+
 @pytest.fixture
-def hub(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> Hub:
-    settings = Settings(
-        data_dir=tmp_path,
-        scheduler=SchedulerSettings(step_s=10, window_s=120, dwell_s=60),
-        multicast=MulticastSettings(rate_bps=RATE_BPS),
-    )
+def hub(tmp_path: Path, ledger: Ledger, clock: FakeClock, request: pytest.FixtureRequest) -> Hub:
+    scheduler, rate_bps = getattr(request, "param", STEADY)
+    settings = Settings(data_dir=tmp_path, scheduler=scheduler, multicast=MulticastSettings(rate_bps=rate_bps))
     return Hub(ledger, settings, clock)
 
 
@@ -245,6 +279,25 @@ async def test_two_groups_form_by_their_losses_and_the_plan_says_so(hub: Hub) ->
     await network.seconds(60)
     assert hub.plan().version == plan.version, "nothing more to change"
     assert hub.plan().figures[leg_figure(fast.leg, "paced_bps")] == fast.rate_bps
+
+
+@pytest.mark.parametrize("hub", [QUICK], indirect=True)
+async def test_repair_of_a_group_that_is_too_fast_is_no_word_about_others_until_its_lines_are_measured(
+    hub: Hub,
+) -> None:
+    network = await started(hub, TWO_AND_TWO, objective_ms=30_000)
+    network.late = {"a", "b"}
+    await network.seconds(18)
+    assert groups(hub.plan()) == {("a", "b", "s", "t"): 3.8}
+    settled = len(hub.history())
+    network.late, network.measures_every_s = set(), 9
+    network.sizes = (340_000,)
+    with hub.ledger.transaction() as tx:
+        tx.feeds.change(Feed("NGRID", objective_ms=OBJECTIVE_MS))
+    await hub.loop.handle(FeedsChanged())
+    await network.seconds(120)
+    assert groups(hub.plan()) == {("a", "b"): 19.0, ("s", "t"): 3.8}
+    assert all(map(groups, hub.history()[settled:])), [plan.reason for plan in hub.history()[settled:]]
 
 
 async def test_one_group_at_the_slowest_pace_is_enough_where_it_meets_the_objective(hub: Hub) -> None:
