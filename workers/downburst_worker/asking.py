@@ -6,6 +6,7 @@ from pathlib import Path
 
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
+from downburst.domain.bridges import FetchedProduct, WantedProduct
 from downburst.domain.feeds import FeedLog
 from downburst.domain.products import Acknowledgement, Product
 from downburst.foundation.errors import NodeAway
@@ -19,6 +20,7 @@ from downburst_worker.messages.delivery_lines import (
     found_deliveries,
     product_facts,
 )
+from downburst_worker.messages.fetch_lines import fetch_job, fetched_product
 from downburst_worker.messages.log_lines import feed_logs
 from downburst_worker.messages.tracer_lines import traced_site, tracer_job
 from downburst_worker.node import Line, NodeProcess
@@ -58,6 +60,10 @@ class Asking:
         """Makes a product of a complete file; the answer confirms its storage, or names its duplicate."""
         job = lines.ingest_job(str(path), product, digest=digest, remove=remove)
         return lines.acknowledgement(await self._node.ask("ingest", timeout_s=INGEST_S, **job))
+
+    async def fetch(self, wanted: WantedProduct) -> FetchedProduct:
+        """Fetches an announced product and stores it; raises `NotFetched` once all attempts have failed."""
+        return fetched_product(await self._node.ask("fetch", timeout_s=FETCH_S, **fetch_job(wanted)))
 
     async def check_pattern(self, pattern: str) -> None:
         """Raises `BadPattern`, with the position, unless the node can use the pattern."""
@@ -116,6 +122,8 @@ class Asking:
 
 # A product of gigabytes is read, hashed and written before it is acknowledged.
 INGEST_S = 600.0
+FETCH_S = 3_600.0
+"""Five attempts of five minutes each, with pauses."""
 PROOF_S = 9.0
 LOGS_S = 3.0
 BROWSE_S = 60.0

@@ -136,7 +136,7 @@ class DesiredState:
     async def connect_upstreams(self) -> None:
         """Has the node connect to the ledger's upstreams; raises the reason if it can't connect to one."""
         async with self._applying:
-            upstreams = await self._look_up("upstreams", lambda tx: tx.upstreams.all())
+            upstreams = await self._look_up("upstreams", lambda tx: tx.fleet.upstreams.all())
             await self._node.request("upstreams", **lines.upstreams_job(upstreams))
 
     async def connect_ldm(self) -> tuple[str, ...]:
@@ -180,7 +180,7 @@ class DesiredState:
             await self._reporter.fault(error.sentence, next_step="downburst tcp-profiles list")
 
     async def _apply_upstreams(self) -> None:
-        if not await self._look_up("upstreams", lambda tx: tx.upstreams.all()):
+        if not await self._look_up("upstreams", lambda tx: tx.fleet.upstreams.all()):
             return
         try:
             await self.connect_upstreams()

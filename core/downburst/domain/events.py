@@ -7,7 +7,9 @@ from typing import Literal
 
 from downburst.domain.access import Caller
 from downburst.domain.backlog import CatchUpChanged, FeedBacklog
-from downburst.domain.circuits import CircuitProblem, CircuitUse
+from downburst.domain.bridges.signs import BridgesChanged
+from downburst.domain.circuits import CircuitUse
+from downburst.domain.circuits.signs import CircuitEvent
 from downburst.domain.latency import SiteClock
 from downburst.domain.ordering.signs import SilenceEvent
 from downburst.domain.plans import LegTrial, Plan, Transport
@@ -373,24 +375,6 @@ class TcpProfilesChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class CircuitTold:
-    """The node reports that an end of a circuit is unreachable, or reachable again, or was removed on time."""
-
-    circuit: int
-    site: str | None
-    state: Literal["up", "down", "removed"]
-    at: datetime
-    problem: CircuitProblem | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CircuitsChanged:
-    """A circuit changed its state, was modified or measured again, or a port changed."""
-
-    circuit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class DeliveriesAsked:
     """The hub queries its senders for the way of products of a feed to sites."""
 
@@ -487,8 +471,8 @@ Event = (
     | TcpProfilesChanged
     | ProbeEvent
     | SilenceEvent
-    | CircuitTold
-    | CircuitsChanged
+    | CircuitEvent
+    | BridgesChanged
     | DeliveriesAsked
     | DeliveriesTold
     | TracerAsked

@@ -14,6 +14,8 @@ class Product:
     product_id: str
     created_at: datetime | None = None
     origin: str | None = None
+    properties: bytes | None = None
+    """The statements of its source about it: a document in UTF-8 of at most 8 KiB, which is stored with it."""
 
     def __post_init__(self) -> None:
         check_feed_name(self.feed)

@@ -230,6 +230,12 @@ class FleetAway(Failure):
     status, code, title = 503, "fleet-away", "The senders can't be managed"
 
 
+class NotFetched(Failure):
+    """An announced product could not be fetched; no further attempt is made by itself."""
+
+    status, code, title = 502, "not-fetched", "The product could not be fetched"
+
+
 class NodeAway(Failure):
     """The node is not running or did not answer in time."""
 
@@ -261,6 +267,7 @@ _BY_NODE_CODE: dict[str, type[DownburstError]] = {
     "bad-request": BadInput,
     "truncated": TruncatedUpload,
     "not-up": CircuitConflict,
+    "not-fetched": NotFetched,
     "brokers-away": BrokersAway,
     "not-the-writer": AlreadyRunning,
 }

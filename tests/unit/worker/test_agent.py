@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from downburst.bus.local import BusSubscription, LocalBus
+from downburst.domain.circuits.signs import CircuitTold
 from downburst.domain.events import (
-    CircuitTold,
     Event,
     FaultSeen,
     FeedsChanged,
@@ -195,7 +195,7 @@ async def test_ldms_are_told_when_they_change_and_at_each_start(stage: Stage) ->
 
 async def test_upstreams_are_told_when_they_change_and_at_each_start(stage: Stage) -> None:
     upstream = Upstream("unidata", "idd.example.edu:7370", f"dbt1.{'ab' * 32}.secret")
-    await stage.ledger.write(lambda tx: tx.upstreams.add(upstream))
+    await stage.ledger.write(lambda tx: tx.fleet.upstreams.add(upstream))
     await stage.agent.connect_upstreams()
     told = {"upstream": "unidata", "address": upstream.address, "token": upstream.token, "feeds": []}
     assert [job["upstreams"] for job in await stage.jobs("upstreams")] == [[told]]

@@ -20,6 +20,7 @@ import pytest
 from downburst.deliveries import ProductName
 from downburst.deliveries.browsing import Browse
 from downburst.deliveries.naming import Meaning
+from downburst.domain.bridges import WantedProduct
 from downburst.domain.circuits import (
     Circuit,
     CircuitCarriage,
@@ -52,6 +53,7 @@ from downburst_worker.messages.backlog_lines import backlog_seen, with_positions
 from downburst_worker.messages.catch_up_lines import catch_up_changed
 from downburst_worker.messages.circuit_lines import circuit_told, lease_line
 from downburst_worker.messages.delivery_lines import browse_job, deliveries_job
+from downburst_worker.messages.fetch_lines import fetch_job
 from downburst_worker.messages.relay_lines import relay_seen, with_ways
 from downburst_worker.messages.sibling_lines import saved, with_siblings
 from downburst_worker.messages.silence_lines import feed_silent, feed_stirred, silences_job
@@ -133,6 +135,15 @@ def jobs() -> dict[str, Line]:
         "plan": lines.plan_job(plan("NGRID", *legs, hears), settings),
         "ingest": lines.ingest_job(
             "/spool/1", Product("NGRID", "nam", SOME_TIME, "origin"), digest="d" * 64, remove=True
+        ),
+        "fetch": fetch_job(
+            WantedProduct(
+                "https://cache.example/1",
+                Product("NGRID", "nam", SOME_TIME, "de-dwd", b'{"source":"wis2"}'),
+                size_bytes=3,
+                digest=("sha3-256", "e" * 64),
+                may_ask_private=True,
+            )
         ),
         "deliveries": deliveries_job(name, feed="NGRID", before=9, limit=5, site="unl.edu"),
         "browse": browse_job(browse),

@@ -17,7 +17,7 @@ from downburst.domain.circuits import (
     Transit,
     WireTag,
 )
-from downburst.domain.events import CircuitTold
+from downburst.domain.circuits.signs import CircuitTold
 from downburst.foundation.bounds import OutOfBounds, clock_us, count, maybe, sentence, site_name
 from downburst.foundation.clock import from_us, to_us
 

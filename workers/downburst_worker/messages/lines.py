@@ -154,8 +154,14 @@ def ingest_job(path: str, product: Product, *, digest: object, remove: bool) -> 
         "created_us": None if product.created_at is None else to_us(product.created_at),
         "origin": product.origin,
         "digest": digest,
+        "properties": stated(product),
         "remove": remove,
     }
+
+
+def stated(product: Product) -> str | None:
+    """The statements of a product's source, as a job carries them."""
+    return None if product.properties is None else product.properties.decode()
 
 
 def acknowledgement(answer: Line) -> Acknowledgement:

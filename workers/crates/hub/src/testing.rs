@@ -16,6 +16,7 @@ pub(crate) fn product(sequence: u64, id: &str, stored_us: i64) -> ProductInfo {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     }
 }
 

@@ -168,6 +168,7 @@ mod tests {
             class: Class::Grid,
             hops: None,
             ldm: None,
+            properties: None,
         };
         LogEntry { info, bytes: Some(Bytes::new().into()), source: None, ldm }
     }

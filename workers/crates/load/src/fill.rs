@@ -74,6 +74,7 @@ fn product(number: u64) -> Outcome<NewProduct> {
         source: None,
         hops: None,
         ldm: None,
+        properties: None,
         expected_size: None,
         expected_digest: None,
     })

@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use downburst_model::{
     Class, Content, Digest, Epoch, FeedName, Hops, Lane, LdmStamp, Origin, ProductId, ProductInfo,
-    ProductKey, Sequence, WallMicros,
+    ProductKey, Properties, Sequence, WallMicros,
 };
 use minicbor::{Decode, Encode};
 
@@ -165,6 +165,8 @@ pub struct NewProduct {
     /// The LDM's description of it. Under [`DuplicateRule::Signature`](crate::DuplicateRule::Signature) a product
     /// without one is given one.
     pub ldm: Option<LdmStamp>,
+    /// The statements of its source about it.
+    pub properties: Option<Properties>,
     /// The announced size; a product of another size is refused. Also avoids a move to a larger segment half-way.
     pub expected_size: Option<u64>,
     /// The announced digest; a product with another digest is refused.

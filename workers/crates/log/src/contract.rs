@@ -55,6 +55,7 @@ pub fn product(id: &str) -> Result<NewProduct, NameError> {
         source: None,
         hops: None,
         ldm: None,
+        properties: None,
         expected_size: None,
         expected_digest: None,
     })

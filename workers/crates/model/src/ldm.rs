@@ -148,6 +148,7 @@ mod tests {
             class: Class::Grid,
             hops: None,
             ldm: None,
+            properties: None,
         };
         let stamp = LdmStamp { signature: [255; 16], sequence: 7_000_000, feed_type: 1 << 30, ident: None };
         let stamped = ProductInfo { ldm: Some(stamp), ..plain.clone() };

@@ -3,7 +3,7 @@ use std::fmt;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-use crate::{FeedName, Hops, LdmStamp, Origin, ProductId, WallMicros};
+use crate::{FeedName, Hops, LdmStamp, Origin, ProductId, Properties, WallMicros};
 
 /// Identifies one life of a feed's log: random, new only when the log is created.
 #[derive(
@@ -155,4 +155,7 @@ pub struct ProductInfo {
     /// LDM's metadata, if an LDM delivered the product. Otherwise absent from the encoding.
     #[n(9)]
     pub ldm: Option<LdmStamp>,
+    /// The statements of its source about it, if there are any. Otherwise absent from the encoding.
+    #[n(10)]
+    pub properties: Option<Properties>,
 }

@@ -15,7 +15,7 @@ mod jobs;
 
 pub(crate) use bounds::check_length;
 pub(crate) use downburst_hub::circuits::{CircuitTraffic, LeaseLine, ProbeLine};
-pub(crate) use downburst_hub::feeds::{DuplicateWord, DurabilityWord, FeedLine, IngestLine};
+pub(crate) use downburst_hub::feeds::{DuplicateWord, DurabilityWord, FeedLine, FetchLine, IngestLine};
 pub(crate) use downburst_hub::jobs::Failure;
 pub(crate) use downburst_hub::path_probes::PathProbeLine;
 pub(crate) use downburst_hub::upstreams::UpstreamLine;
@@ -60,6 +60,8 @@ pub(crate) enum Action {
     Plan(PlanLine),
     /// Ingests a complete product from a spool file.
     Ingest(IngestLine),
+    /// Fetches an announced product over HTTP, and ingests it.
+    Fetch(FetchLine),
     /// Ingests, stores and reads back a product of the hub's own.
     Prove(ProveLine),
     /// Checks a subscription pattern.

@@ -186,8 +186,9 @@ struct Run {
 
 impl Pieces {
     fn push(&mut self, entry: Entry) {
-        // A heartbeat is not counted, so it is sent by itself.
-        let trains = self.trains && !entry.info.id.is_heartbeat();
+        // A heartbeat is not counted, so it is sent by itself. A car has no place for properties.
+        let plain = !entry.info.id.is_heartbeat() && entry.info.properties.is_none();
+        let trains = self.trains && plain;
         let small = entry.bytes.as_ref().filter(|content| trains && content.len() <= CAR_BYTES);
         match small.and_then(Content::whole) {
             Some(bytes) => self.push_car(&entry, &bytes),

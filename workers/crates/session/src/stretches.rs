@@ -170,6 +170,7 @@ mod tests {
             class: Class::Grid,
             hops: None,
             ldm: None,
+            properties: None,
         };
         let range = (Sequence(after), Sequence(after + STRETCH_NUMBERS));
         let entry = Entry { info, bytes: Some(Bytes::new().into()) };

@@ -61,6 +61,7 @@ impl Train {
             class: self.class,
             hops: self.hops.clone(),
             ldm: car.ldm.clone(),
+            properties: None,
         }
     }
 

@@ -55,6 +55,7 @@ fn entry(sequence: u64, size: usize) -> Entry {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     };
     Entry { info, bytes: Some(vec![sequence as u8; size].into()) }
 }

@@ -453,6 +453,7 @@ fn make_products(
             class: product.class,
             hops: None,
             ldm: None,
+            properties: None,
         };
         Ok((product.at, info, bytes))
     });

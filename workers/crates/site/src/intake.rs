@@ -276,6 +276,7 @@ mod tests {
             class: Class::Grid,
             hops: None,
             ldm: None,
+            properties: None,
         }
     }
 

@@ -305,6 +305,7 @@ pub(crate) fn info(epoch: Epoch, sequence: u64, id: &str, size: usize) -> Produc
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     }
 }
 

@@ -268,6 +268,7 @@ fn info(epoch: Epoch, sequence: u64, number: usize, stored: WallMicros) -> Produ
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     }
 }
 

@@ -80,6 +80,7 @@ mod tests {
             stored: WallMicros(2),
             hops: None,
             ldm: None,
+            properties: None,
         }
     }
 

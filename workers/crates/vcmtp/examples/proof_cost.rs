@@ -146,6 +146,7 @@ fn info(coming: usize, size: usize) -> ProductInfo {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     }
 }
 

@@ -37,6 +37,7 @@ impl TestLog {
             class: Class::Grid,
             hops: None,
             ldm: None,
+            properties: None,
         };
         self.products.insert(self.head, info);
         self.head

@@ -1,5 +1,7 @@
 //! A product on its way into the log: its checked description, and the answer to its source.
-use downburst_model::{Digest, Origin, ProductId, ProductInfo, Sequence, WallMicros};
+use downburst_model::{
+    Digest, Origin, PROPERTIES_BYTES_MAX, ProductId, ProductInfo, Properties, Sequence, WallMicros,
+};
 use serde::{Serialize, Serializer};
 
 use super::IngestLine;
@@ -14,6 +16,8 @@ pub struct DescribedIngest {
     pub origin: Origin,
     /// The digest, if the source knows it.
     pub digest: Option<Digest>,
+    /// The statements of the source about it.
+    pub properties: Option<Properties>,
 }
 
 impl IngestLine {
@@ -34,8 +38,19 @@ impl IngestLine {
         }
         let origin = Origin::parse(self.origin.as_deref().unwrap_or(default_origin));
         let origin = origin.map_err(|error| Failure::bad_request(error.to_string()))?;
-        Ok(DescribedIngest { id, origin, digest: self.digest.as_deref().map(parsed_digest).transpose()? })
+        let digest = self.digest.as_deref().map(parsed_digest).transpose()?;
+        let properties = self.properties.as_deref().map(checked_properties).transpose()?;
+        Ok(DescribedIngest { id, origin, digest, properties })
     }
+}
+
+fn checked_properties(document: &str) -> Result<Properties, Failure> {
+    Properties::new(document.as_bytes()).ok_or_else(|| {
+        let bytes = document.len();
+        Failure::bad_request(format!(
+            "the properties have {bytes} bytes; send 1 to {PROPERTIES_BYTES_MAX}, or none"
+        ))
+    })
 }
 
 /// Reads a digest in hexadecimal digits.
@@ -153,6 +168,11 @@ mod tests {
         assert_eq!(code(line("", None, None)), "bad-id");
         assert_eq!(code(line("downburst:heartbeat:17", None, None)), "bad-id");
         assert_eq!(code(line("x", Some(&"x".repeat(300)), None)), "bad-request");
+        for (bytes, taken) in [(0, false), (1, true), (8_192, true), (8_193, false)] {
+            let properties = Some("x".repeat(bytes));
+            let described = IngestLine { properties, ..line("x", None, None) }.described("hub");
+            assert_eq!(described.is_ok_and(|it| it.properties.is_some()), taken, "{bytes}");
+        }
         for digest in ["", "0f", &"0g".repeat(32), &"ü".repeat(32)] {
             assert_eq!(code(line("x", None, Some(digest))), "bad-request", "{digest}");
         }

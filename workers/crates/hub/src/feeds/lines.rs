@@ -123,6 +123,8 @@ pub struct IngestLine {
     pub origin: Option<String>,
     /// BLAKE3-256 in hex, if the source knows it.
     pub digest: Option<String>,
+    /// The statements of the source about it: a document of at most 8 KiB, which is stored with the product.
+    pub properties: Option<String>,
     /// Unlink the spool file once the product is stored.
     #[serde(default)]
     pub remove: bool,

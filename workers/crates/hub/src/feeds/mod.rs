@@ -1,6 +1,7 @@
 //! Feeds: what the agent says of them, and the decisions of their readers and their one writer.
 //!
 //! A log is an argument: the driver reads it, appends to it and fetches from the shared store.
+mod fetch_lines;
 mod fetching;
 mod heartbeats;
 mod ingest;
@@ -13,6 +14,7 @@ mod stretch_reads;
 mod wake_ups;
 mod write_groups;
 
+pub use fetch_lines::{FetchAnswer, FetchLine, StatedDigest};
 pub use fetching::{fill_in, lacking};
 pub use heartbeats::{AwaitedHeartbeats, Heartbeat};
 pub use ingest::{DescribedIngest, Written, parsed_digest};

@@ -360,5 +360,6 @@ fn info(sequence: Sequence, size: usize) -> ProductInfo {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     }
 }

@@ -119,6 +119,7 @@ fn entry(sequence: u64) -> Entry {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     };
     Entry { info, bytes: Some(vec![sequence as u8; 20_000].into()) }
 }

@@ -72,6 +72,7 @@ impl TestHub {
             source: None,
             hops: None,
             ldm: None,
+            properties: None,
             expected_size: None,
             expected_digest: None,
         };
@@ -204,6 +205,7 @@ impl Feed for TestFeed {
             source: None,
             hops: None,
             ldm: Some(stamp),
+            properties: None,
             expected_size: None,
             expected_digest: None,
         };

@@ -51,6 +51,7 @@ impl Given {
             source: metadata.source,
             hops: metadata.hops,
             ldm: metadata.ldm,
+            properties: metadata.properties,
             expected_size: Some(size),
             expected_digest: Some(metadata.digest),
         };

@@ -304,7 +304,7 @@ impl Checked {
 
     /// The most room that it needs.
     pub(crate) fn room(&self) -> Room {
-        let properties = self.header.metadata.properties.as_ref().map_or(0, |it| it.0.len() as u64);
+        let properties = self.header.metadata.properties.as_ref().map_or(0, |it| it.as_bytes().len() as u64);
         let header_bytes = u64::from(record::PLAIN_HEADER_BYTES) + properties + record::ALIGNMENT;
         Room {
             record_bytes: self.header.segment_bytes().saturating_add(header_bytes),
@@ -446,6 +446,7 @@ impl Member {
             source: metadata.source,
             hops: metadata.hops,
             ldm: metadata.ldm,
+            properties: metadata.properties,
             expected_size: Some(size),
             expected_digest: Some(metadata.digest),
         }

@@ -307,7 +307,7 @@ pub(crate) fn announced(product: NewProduct) -> Metadata {
         hops: product.hops,
         ldm: product.ldm,
         in_body: None,
-        properties: None,
+        properties: product.properties,
     }
 }
 

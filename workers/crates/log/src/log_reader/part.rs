@@ -142,5 +142,6 @@ pub(crate) fn describe(identity: &Identity, header: &Header) -> ProductInfo {
         class: metadata.class,
         hops: metadata.hops.clone(),
         ldm: metadata.ldm.clone().filter(LdmStamp::is_from_ldm),
+        properties: metadata.properties.clone(),
     }
 }

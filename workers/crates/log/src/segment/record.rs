@@ -1,7 +1,9 @@
 //! A record: a prefix of fixed length, metadata in CBOR, padding to eight bytes, then the product's bytes, padded
 //! too.
 
-use downburst_model::{Class, Digest, Hops, LdmStamp, Origin, ProductId, WallMicros};
+use downburst_model::{
+    Class, Digest, Hops, LdmStamp, Origin, PROPERTIES_BYTES_MAX, ProductId, Properties, WallMicros,
+};
 use minicbor::{Decode, Encode};
 
 use crate::SourceStamp;
@@ -34,15 +36,9 @@ pub(crate) struct Metadata {
     /// Present if the bytes are in a file of their own: the [body](super::body).
     #[n(10)]
     pub(crate) in_body: Option<()>,
-    /// Reserved: the properties that a source states.
     #[n(11)]
     pub(crate) properties: Option<Properties>,
 }
-
-/// The properties of a product, verbatim: at most [`MAX_PROPERTIES_BYTES`].
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(transparent)]
-pub(crate) struct Properties(#[n(0)] pub(crate) minicbor::bytes::ByteVec);
 
 /// The content after a WMO starting line.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -158,9 +154,6 @@ pub(crate) fn decode(place: Place, bytes: &[u8]) -> Option<Header> {
         return None;
     }
     let metadata: Metadata = minicbor::decode(rest.get(..metadata_bytes as usize)?).ok()?;
-    if metadata.properties.as_ref().is_some_and(|properties| properties.0.len() > MAX_PROPERTIES_BYTES) {
-        return None;
-    }
     Some(Header { sequence, size, header_bytes, metadata })
 }
 
@@ -213,10 +206,9 @@ fn checksum(place: Place, prefix: &[u8; CHECKED_PREFIX_BYTES], rest: &[u8]) -> u
 /// Records and their bytes begin at multiples of this.
 pub(crate) const ALIGNMENT: u64 = 8;
 /// No header is longer: names and properties are bounded.
-pub(crate) const MAX_HEADER_BYTES: u32 = PLAIN_HEADER_BYTES + MAX_PROPERTIES_BYTES as u32;
+pub(crate) const MAX_HEADER_BYTES: u32 = PLAIN_HEADER_BYTES + PROPERTIES_BYTES_MAX as u32;
 /// No header without properties is longer.
 pub(crate) const PLAIN_HEADER_BYTES: u32 = 4_096;
-const MAX_PROPERTIES_BYTES: usize = 8 << 10;
 const MAGIC: [u8; 8] = [0xd8, 0x0b, b'R', b'E', b'C', 1, 0x1a, b'\n'];
 const CHECKED_PREFIX_BYTES: usize = 32;
 const CRC_FIELD_BYTES: usize = 8;
@@ -275,7 +267,7 @@ pub(crate) mod tests {
                 ident: LdmIdent::new(vec![0xff; 255]),
             }),
             in_body: Some(()),
-            properties: Some(Properties(vec![7; MAX_PROPERTIES_BYTES].into())),
+            properties: Properties::new(&[7; PROPERTIES_BYTES_MAX]),
             ..metadata(&long)
         }
     }

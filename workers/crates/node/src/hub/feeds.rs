@@ -233,13 +233,13 @@ impl Feed {
 
     /// Hands a spooled product to the feed's writer, which replies directly: no other thread is woken in between.
     pub(super) fn ingest(&self, line: IngestLine, default_origin: &str, reply: Reply) {
-        let DescribedIngest { id, origin, digest } = match line.described(default_origin) {
+        let DescribedIngest { id, origin, digest, properties } = match line.described(default_origin) {
             Ok(described) => described,
             Err(failure) => return reply.refuse(failure),
         };
         let IngestLine { path, remove, created_us: created, .. } = line;
         let (bytes, done) = (Spooled::File { path, remove }, Done::Line(reply));
-        self.write(Write { bytes, id, origin, created, digest, ldm: None, done });
+        self.write(Write { bytes, id, origin, created, digest, ldm: None, properties, done });
     }
 
     /// Hands a product to the feed's writer. A log that is being closed has no writer: the reply channel is

@@ -8,7 +8,6 @@ use downburst_hub::SessionSettings;
 use downburst_hub::feeds::cut_by_ceiling;
 use downburst_hub::jobs::{self, Drain, DrainStep, Drained};
 use downburst_hub::queries::parsed_pattern;
-use downburst_ldm_gateway::Gateway;
 use downburst_log::{ProductLog as _, SharedLogs};
 use downburst_model::{FeedName, SiteName};
 use serde_json::{Value, json};
@@ -17,8 +16,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
-use crate::hub::Connect;
-use crate::hub::Hub;
 use crate::hub::circuits::{Circuits, describe_host};
 use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
@@ -34,7 +31,7 @@ use crate::hub::receipts::{Limits, Receipts};
 use crate::hub::roster::{Command, Handle, Roster};
 use crate::hub::session::Sessions;
 use crate::hub::tracer::Tracer;
-use crate::hub::upstreams::Upstreams;
+use crate::hub::{Connect, Hub, Sources};
 use crate::lines::{
     Action, Event, Failure, FeedLine, IngestLine, Job, Lines, ProfileLine, Reply, SenderLine, SiteLine, Start,
 };
@@ -131,8 +128,7 @@ fn begun(
         clock,
         lines,
         entrance,
-        upstreams: Upstreams::default(),
-        ldm: Gateway::default(),
+        sources: Sources::new(&start.data_dir),
         circuits: Circuits::new(&format!("hub {}", start.data_dir.display())),
         feeds: Feeds::of(shared),
         proof: Proof::default(),
@@ -262,7 +258,10 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
 async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
     match action {
         Action::Prove(line) => Arc::clone(hub).prove(line).await,
-        Action::Upstreams { upstreams } => hub.upstreams.reconcile(hub, upstreams).await.map(|()| json!({})),
+        Action::Fetch(line) => answer(&hub.sources.fetching.fetch(hub, line).await?),
+        Action::Upstreams { upstreams } => {
+            hub.sources.upstreams.reconcile(hub, upstreams).await.map(|()| json!({}))
+        }
         Action::Ldm(line) => hub.reconcile_ldm(line).await,
         Action::Status => Ok(status(hub).await),
         Action::Logs => Ok(logs(hub)),
@@ -298,7 +297,7 @@ async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
 
 fn take_feeds(hub: &Arc<Hub>, feeds: Vec<FeedLine>) -> Result<Value, Failure> {
     let result = hub.feeds.reconcile(hub, feeds);
-    hub.ldm.look_at_feeds(&**hub);
+    hub.sources.ldm.look_at_feeds(&**hub);
     hub.roster.tell_all(|| Command::LookAtFeeds);
     result
 }
@@ -314,7 +313,7 @@ fn take_sites(hub: &Arc<Hub>, mut sites: Vec<SiteLine>) {
     hub.roster.replace(sites);
     hub.look_at_siblings();
     hub.look_at_rights();
-    hub.ldm.look_at_rights(&**hub);
+    hub.sources.ldm.look_at_rights(&**hub);
 }
 
 /// Replaces the TCP profiles. A congestion control whose module was loaded meanwhile is known from here on.
@@ -356,7 +355,7 @@ async fn status(hub: &Hub) -> Value {
             })
         })
         .collect();
-    let (upstreams, ldm) = (hub.upstreams.status().await, hub.ldm.status().await);
+    let (upstreams, ldm) = (hub.sources.upstreams.status().await, hub.sources.ldm.status().await);
     json!({"feeds": feeds, "sessions": hub.session_traffic(), "upstreams": upstreams, "ldm": ldm})
 }
 
@@ -432,7 +431,7 @@ async fn tick(hub: Arc<Hub>) {
             _ = batch.tick() => hub.write_batch(),
             _ = retain.tick() => {
                 retain_all(&hub);
-                hub.ldm.keep_positions();
+                hub.sources.ldm.keep_positions();
             }
             _ = minute.tick() => tell_dropped_receipts(&hub),
             _ = stopping.wait_for(|stop| *stop) => return,

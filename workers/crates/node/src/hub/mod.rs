@@ -5,6 +5,7 @@
 mod circuits;
 mod connections;
 mod feeds;
+mod fetch;
 mod figures;
 mod jobs;
 mod ldm;
@@ -34,6 +35,7 @@ use crate::lines::{Event, Job, Lines, Start, check_length};
 use circuits::Circuits;
 use connections::Entrance;
 use feeds::{Feeds, feed_writer, reading, wake_ups};
+use fetch::Fetching;
 use figures::Figures;
 use figures::traffic::Counters;
 use legs::Legs;
@@ -48,8 +50,7 @@ struct Hub {
     lines: Lines,
     start: Start,
     entrance: Entrance,
-    upstreams: Upstreams,
-    ldm: Gateway,
+    sources: Sources,
     circuits: Circuits,
     feeds: Feeds,
     proof: Proof,
@@ -59,6 +60,19 @@ struct Hub {
     figures: Figures,
     sessions: Sessions,
     stopping: watch::Sender<bool>,
+}
+
+/// The other systems from which products come.
+struct Sources {
+    upstreams: Upstreams,
+    ldm: Gateway,
+    fetching: Fetching,
+}
+
+impl Sources {
+    fn new(data_dir: &std::path::Path) -> Self {
+        Self { upstreams: Upstreams::default(), ldm: Gateway::default(), fetching: Fetching::new(data_dir) }
+    }
 }
 
 /// Runs the hub's node until `input` ends, a stop job arrives or the process gets a signal to end.
@@ -163,8 +177,8 @@ impl Hub {
     }
 
     async fn stop(self: &Arc<Self>) {
-        self.upstreams.end_all().await;
-        self.ldm.end().await;
+        self.sources.upstreams.end_all().await;
+        self.sources.ldm.end().await;
         self.end_circuits().await;
         self.stopping.send_replace(true);
         self.end_legs();

@@ -83,6 +83,7 @@ impl Hub {
             created: Some(now),
             digest: Some(parsed_digest(&line.digest)?),
             ldm: None,
+            properties: None,
             done: Done::Told(done),
         });
         match stored.await {

@@ -7,7 +7,8 @@ use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
 use downburst_session::{FIRST_CATCH_UP, is_catch_up};
 
 use super::{
-    Action, FeedLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine, ProbeLine, SiteLine, Start,
+    Action, FeedLine, FetchLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine, ProbeLine, SiteLine,
+    Start,
 };
 
 impl Job {
@@ -26,6 +27,7 @@ impl Job {
             }
             Action::Plan(plan) => check_plan(plan),
             Action::Ingest(line) => check_ingest(line),
+            Action::Fetch(line) => check_fetch(line),
             Action::Prove(line) => text("path", &line.path.to_string_lossy()),
             Action::Upstreams { upstreams } => many("upstreams", upstreams.len()),
             Action::Ldm(line) => check_ldm(line),
@@ -89,6 +91,13 @@ fn check_plan(plan: &PlanLine) -> Result<(), String> {
 fn check_ingest(line: &IngestLine) -> Result<(), String> {
     line.created_us.map_or(Ok(()), |at| moment("created_us", at))?;
     text("path", &line.path.to_string_lossy())?;
+    text("product_id", &line.product_id)
+}
+
+fn check_fetch(line: &FetchLine) -> Result<(), String> {
+    line.created_us.map_or(Ok(()), |at| moment("created_us", at))?;
+    most("size", line.size.unwrap_or(0), INTEGER_MAX)?;
+    text("url", &line.url)?;
     text("product_id", &line.product_id)
 }
 

@@ -182,6 +182,7 @@ mod tests {
             class: Class::Grid,
             hops: None,
             ldm: None,
+            properties: None,
         };
         PlaceOrder::Begin(place, info)
     }

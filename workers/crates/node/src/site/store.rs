@@ -208,6 +208,7 @@ impl ProductStore for Place {
             source: Some(SourceStamp { lane, resend, via: self.via.clone(), ..live }),
             hops,
             ldm: info.ldm,
+            properties: info.properties,
             expected_size: Some(info.size),
             expected_digest: Some(info.digest),
         })

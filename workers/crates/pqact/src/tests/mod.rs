@@ -87,6 +87,7 @@ impl Home {
             source: None,
             hops: None,
             ldm: None,
+            properties: None,
             expected_size: None,
             expected_digest: None,
         };

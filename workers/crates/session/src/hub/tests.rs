@@ -45,6 +45,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     };
     Entry { info, bytes: Some(vec![7; SIZE].into()) }
 }

@@ -32,6 +32,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     };
     Entry { info, bytes: Some(b"abc".to_vec().into()) }
 }

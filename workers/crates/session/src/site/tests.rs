@@ -45,6 +45,7 @@ fn info(sequence: u64, id: &str, size: u64) -> ProductInfo {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     }
 }
 

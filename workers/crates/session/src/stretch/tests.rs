@@ -29,6 +29,7 @@ fn entry(sequence: u64, id: &str, bytes: Option<usize>, class: Class) -> Entry {
         class,
         hops: None,
         ldm: None,
+        properties: None,
     };
     Entry { info, bytes: bytes.map(|size| vec![sequence as u8; size].into()) }
 }

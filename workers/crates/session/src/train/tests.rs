@@ -20,6 +20,7 @@ fn info(sequence: u64, id: &str, stamps: (i64, i64), origin: &str) -> ProductInf
         class: Class::Grid,
         hops: Hops::through(None, downburst_model::HubName::parse("upper").unwrap()),
         ldm: None,
+        properties: None,
     }
 }
 

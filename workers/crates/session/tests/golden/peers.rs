@@ -434,6 +434,7 @@ fn describe(feed: &FeedName, epoch: Epoch, published: &Published) -> ProductInfo
         class: class(&published.class),
         hops: None,
         ldm: None,
+        properties: None,
     }
 }
 

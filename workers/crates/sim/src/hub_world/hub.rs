@@ -6,8 +6,8 @@ use downburst_hub::{
     FeedStanding, HubFacts, LegInput, Reference, RightsLine, SessionInput, SiteLine, SubscriptionLine, Way,
 };
 use downburst_model::{
-    Content, Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, ProductId,
-    ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
+    Content, Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, PROPERTIES_BYTES_MAX,
+    ProductId, ProductInfo, ProductKey, Properties, Sequence, SiteName, WallMicros,
 };
 use downburst_session::{
     Duplicates, Entry, Filter, Outcome, Stretch, Stretches, Subscription, is_catch_up, stretch_end,
@@ -344,6 +344,7 @@ impl Log {
             class,
             hops: None,
             ldm: stamp_of(digest.as_bytes()),
+            properties: properties_of(digest.as_bytes(), bytes.len() as u64),
         }
     }
 }
@@ -355,6 +356,14 @@ pub(super) fn stamp_of(digest: &[u8; 32]) -> Option<LdmStamp> {
     let ident = (odd < 16).then(|| LdmIdent::new(vec![odd, 0xff])).flatten();
     let sequence = u32::from_be_bytes([low, high, odd, low]);
     (!odd.is_multiple_of(3)).then_some(LdmStamp { signature: [odd; 16], sequence, feed_type: 1 << 30, ident })
+}
+
+/// The properties of the product with this digest: present for one product in four that is no record of a few bytes,
+/// and occasionally too long for a datagram.
+pub(super) fn properties_of(digest: &[u8; 32], size: u64) -> Option<Properties> {
+    let [.., odd] = *digest;
+    let length = if odd < 16 { PROPERTIES_BYTES_MAX } else { 400 };
+    (odd < 64 && size >= 2_000).then(|| Properties::new(&vec![odd; length])).flatten()
 }
 
 /// Small, so that stretches are sometimes dropped.

@@ -13,7 +13,7 @@ use downburst_site::{
     StoreRequest, Stored, StoredItem, StoredPosition, StoredWhat, recover,
 };
 
-use super::hub::{Hub, stamp_of};
+use super::hub::{Hub, properties_of, stamp_of};
 use super::oracle::Oracle;
 use super::streams::DataLinks;
 use super::{Counts, SiteConfig};
@@ -326,6 +326,12 @@ impl Site {
 
     fn append(&mut self, info: &ProductInfo, result: StoreResult) -> StoreResult {
         assert_eq!(info.ldm, stamp_of(&info.digest.0), "{:?} comes with what LDM said of it", info.key);
+        assert_eq!(
+            info.properties,
+            properties_of(&info.digest.0, info.size),
+            "{:?} comes with its properties",
+            info.key
+        );
         if result != StoreResult::Stored {
             return result;
         }

@@ -289,6 +289,7 @@ mod tests {
             class: Class::Grid,
             hops: None,
             ldm: None,
+            properties: None,
         }
     }
 

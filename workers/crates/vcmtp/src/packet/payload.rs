@@ -8,11 +8,12 @@
 //! | 3 | head | sequence (8) |
 //! | 8 | proof | see the module `proof` |
 //! | 9 | list of hashes | see the module `proof` |
+//! | 10 | part of a manifest | sequence (8), offset (2), length of the manifest (2), bytes |
 //!
 //! A frame is its kind (1 byte), the length of its body (2 bytes), the body; all numbers are big-endian.
 //! Other kinds are skipped.
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use downburst_model::{ProductInfo, Sequence};
+use downburst_model::{PROPERTIES_BYTES_MAX, ProductInfo, Sequence};
 use minicbor::{Decode, Encode};
 
 use crate::packet::slice::Slice;
@@ -41,6 +42,19 @@ pub(crate) enum Frame {
     Proof(Bytes),
     /// See the module `proof`.
     List(Bytes),
+    Part(ManifestPart),
+}
+
+/// A part of an encoded [`Manifest`] that is too long for a packet. Each packet has the part that it has room for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ManifestPart {
+    /// The product that the manifest announces.
+    pub(crate) sequence: Sequence,
+    /// The position of the part in the manifest.
+    pub(crate) offset: u16,
+    /// The length of the whole manifest.
+    pub(crate) total_bytes: u16,
+    pub(crate) bytes: Bytes,
 }
 
 /// The frames of a payload, read one by one: known ones, and `None` in place of the first malformed one.
@@ -69,7 +83,7 @@ impl Payload {
 
     /// True if it has a frame that a receiver acts on, other than blocks and proofs.
     pub(crate) fn speaks(&self) -> bool {
-        self.frames.iter().any(|frame| matches!(frame, Frame::Manifest(_) | Frame::Head(_) | Frame::List(_)))
+        self.frames.iter().any(|frame| !matches!(frame, Frame::Block { .. } | Frame::Proof(_)))
     }
 
     /// True if it has blocks and nothing else.
@@ -139,6 +153,7 @@ impl Frame {
             Self::Block { bytes, .. } => BLOCK_BYTES + bytes.len(),
             Self::Head(_) => FRAME_BYTES + 8,
             Self::Proof(body) | Self::List(body) => FRAME_BYTES + body.len(),
+            Self::Part(part) => PART_BYTES + part.bytes.len(),
         }
     }
 
@@ -166,6 +181,13 @@ impl Frame {
                 put_frame(buffer, LIST, list.len());
                 buffer.put_slice(list);
             }
+            Self::Part(part) => {
+                put_frame(buffer, PART, PART_HEAD_BYTES + part.bytes.len());
+                buffer.put_u64(part.sequence.0);
+                buffer.put_u16(part.offset);
+                buffer.put_u16(part.total_bytes);
+                buffer.put_slice(&part.bytes);
+            }
         }
     }
 
@@ -182,6 +204,7 @@ impl Frame {
             HEAD => Self::Head(Sequence(body.try_get_u64().ok()?)),
             PROOF => Self::Proof(body),
             LIST => Self::List(body),
+            PART => Self::Part(ManifestPart::read(body)?),
             _ => return Some(None),
         };
         Some(Some(frame))
@@ -194,6 +217,17 @@ impl Frame {
         offset.checked_add(bytes.len() as u64)?;
         let is_whole = kind == BLOCK && body.is_empty() && length == BLOCK_HEAD_BYTES + bytes.len();
         is_whole.then_some(Self::Block { sequence, offset, bytes })
+    }
+}
+
+impl ManifestPart {
+    /// `None` if it is empty, or outside of its manifest.
+    fn read(mut body: Bytes) -> Option<Self> {
+        let sequence = Sequence(body.try_get_u64().ok()?);
+        let (offset, total_bytes) = (body.try_get_u16().ok()?, body.try_get_u16().ok()?);
+        let is_inside = usize::from(offset) + body.len() <= usize::from(total_bytes);
+        let is_bounded = !body.is_empty() && usize::from(total_bytes) <= LONGEST_MANIFEST_BYTES;
+        (is_inside && is_bounded).then_some(Self { sequence, offset, total_bytes, bytes: body })
     }
 }
 
@@ -241,6 +275,15 @@ pub(crate) const FRAME_BYTES: usize = 3;
 /// The overhead of a block beside its bytes.
 pub(crate) const BLOCK_BYTES: usize = FRAME_BYTES + BLOCK_HEAD_BYTES;
 
+/// The overhead of a part of a manifest beside its bytes.
+pub(crate) const PART_BYTES: usize = FRAME_BYTES + PART_HEAD_BYTES;
+
+/// The sequence, offset and total length of a part.
+const PART_HEAD_BYTES: usize = 12;
+
+/// A manifest without properties fits a datagram of 1,452 bytes.
+const LONGEST_MANIFEST_BYTES: usize = 1_452 + PROPERTIES_BYTES_MAX;
+
 /// The sequence and offset of a block.
 const BLOCK_HEAD_BYTES: usize = 16;
 
@@ -250,6 +293,7 @@ const BLOCK: u8 = 2;
 const HEAD: u8 = 3;
 const PROOF: u8 = 8;
 const LIST: u8 = 9;
+const PART: u8 = 10;
 
 #[cfg(test)]
 mod tests {
@@ -379,6 +423,7 @@ mod tests {
             class: Class::Bulk,
             hops: Some(longest_way()),
             ldm: Some(longest_stamp()),
+            properties: None,
         };
         let datagram_bytes = |info: ProductInfo| {
             let encoded = Manifest { previous: Sequence(u64::MAX - 1), info }.encode();

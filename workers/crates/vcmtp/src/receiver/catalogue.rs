@@ -4,9 +4,10 @@ use bytes::Bytes;
 use downburst_model::{ProductInfo, RangeSet, Sequence};
 
 use crate::ReceiverOutput;
-use crate::packet::payload::{Frame, Manifest};
+use crate::packet::payload::{Frame, Manifest, ManifestPart};
 use crate::packet::raw::RawPayload;
 use crate::packet::slice::Slice;
+use crate::receiver::assembly::Assembly;
 use crate::receiver::outputs::Outputs;
 
 /// A receiver's knowledge of the products on the leg, and the blocks received before the manifest of their product.
@@ -18,6 +19,7 @@ pub(crate) struct Catalogue {
     known: RangeSet,
     held: BTreeMap<Sequence, Vec<Held>>,
     held_bytes: usize,
+    assembly: Assembly,
     /// The last HEAD reported.
     told: Option<(Sequence, Sequence)>,
 }
@@ -43,6 +45,7 @@ enum Part {
     Manifest(Box<Manifest>),
     Block { sequence: Sequence, offset: u64, bytes: Slice },
     Head(Sequence),
+    OfManifest(ManifestPart),
 }
 
 impl Content {
@@ -56,6 +59,7 @@ impl Content {
                 Frame::Manifest(encoded) => Part::Manifest(Manifest::decode(&encoded)?.into()),
                 Frame::Block { sequence, offset, bytes } => Part::Block { sequence, offset, bytes },
                 Frame::Head(head) => Part::Head(head),
+                Frame::Part(part) => Part::OfManifest(part),
                 Frame::Proof(proof) => {
                     content.proofs.push(proof);
                     continue;
@@ -119,8 +123,18 @@ impl Catalogue {
         more == 0 || self.held_bytes.saturating_add(more) <= HELD_LIMIT_BYTES
     }
 
-    /// Takes a packet's content, and adds the resulting outputs. `oldest_missing` determines whether an unknown
-    /// manifest can still arrive.
+    /// The content, with the manifests that its parts complete in place of the parts.
+    pub(crate) fn completed(&mut self, mut content: Content) -> Content {
+        let complete = |part| match part {
+            Part::OfManifest(part) => self.assembly.take(&part).map(|it| Part::Manifest(it.into())),
+            whole => Some(whole),
+        };
+        content.parts = content.parts.into_iter().filter_map(complete).collect();
+        content
+    }
+
+    /// Takes a packet's [`completed`](Self::completed) content, and adds the resulting outputs. `oldest_missing`
+    /// determines whether an unknown manifest can still arrive.
     pub(crate) fn accept(
         &mut self,
         packet: u64,
@@ -146,6 +160,7 @@ impl Catalogue {
                     }
                 }
                 Part::Head(head) => self.head(announced, head, outputs),
+                Part::OfManifest(_) => {}
             }
         }
     }

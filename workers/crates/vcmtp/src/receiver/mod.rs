@@ -1,4 +1,5 @@
 mod asking;
+mod assembly;
 mod catalogue;
 mod lag;
 pub(crate) mod loss_reports;
@@ -355,6 +356,7 @@ impl Receiver {
     }
 
     fn accept(&mut self, packet: u64, content: Content) {
+        let content = self.catalogue.completed(content);
         content.manifests().for_each(|info| self.shared_losses.announced(info));
         self.catalogue.accept(packet, content, self.missing.first(), &mut self.outputs);
     }

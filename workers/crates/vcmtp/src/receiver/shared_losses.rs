@@ -97,6 +97,7 @@ mod tests {
             class,
             hops: None,
             ldm: None,
+            properties: None,
         }
     }
 

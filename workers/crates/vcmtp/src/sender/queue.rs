@@ -3,7 +3,9 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use downburst_model::{Class, Content, Micros, ProductInfo, Sequence};
 
-use crate::packet::payload::{BLOCK_BYTES, FRAME_BYTES, Frame, Manifest, PREFIX_BYTES, Payload};
+use crate::packet::payload::{
+    BLOCK_BYTES, FRAME_BYTES, Frame, Manifest, ManifestPart, PART_BYTES, PREFIX_BYTES, Payload,
+};
 
 /// Data that waits to be sent for the first time, in a lane for each class.
 ///
@@ -37,7 +39,10 @@ struct Lane {
 struct Incoming {
     sequence: Sequence,
     stored: Stored,
+    /// The bytes that are not handed out yet; all of them leave together, unless it has parts.
     manifest: Bytes,
+    /// The length of a manifest that is handed out in parts.
+    in_parts_of: Option<u16>,
     content: Content,
 }
 
@@ -82,7 +87,10 @@ impl Queue {
         if sequence <= self.taken {
             return false;
         }
+        let has_properties = info.properties.is_some();
         let manifest = Manifest { previous: self.taken, info }.encode();
+        // A manifest without properties is short, and rarely longer than the rest of a packet.
+        let in_parts_of = u16::try_from(manifest.len()).ok().filter(|_| has_properties);
         self.taken = sequence;
         self.products += 1;
         self.backlog_bytes = self.backlog_bytes.saturating_add(content.len() as u64);
@@ -90,6 +98,7 @@ impl Queue {
             sequence,
             stored,
             manifest,
+            in_parts_of,
             content,
         });
         true
@@ -201,7 +210,7 @@ impl Lane {
 
     /// True if some data of the lane fits into this room.
     fn fits(&self, room: usize) -> bool {
-        let manifest = self.announceable().is_some_and(|next| next.frame_bytes() <= room);
+        let manifest = self.announceable().is_some_and(|next| next.fits(room));
         manifest || (!self.blocks.is_empty() && room > BLOCK_BYTES)
     }
 
@@ -211,12 +220,40 @@ impl Lane {
 
     /// Adds the next manifest, and releases its blocks; a packet without frames takes a manifest of any size.
     fn fill_manifest(&mut self, filled: &mut Filled, room: &mut usize) -> Option<Sequence> {
+        if self.announceable()?.in_parts_of.is_some() {
+            return self.fill_part(filled, room);
+        }
         let needed = self.announceable()?.frame_bytes();
         let alone = filled.payload.frames.is_empty();
         *room = room.checked_sub(needed).or(alone.then_some(0))?;
-        let Incoming { sequence, stored, manifest, content } = self.incoming.pop_front()?;
+        let mut next = self.incoming.pop_front()?;
+        filled.payload.frames.push(Frame::Manifest(std::mem::take(&mut next.manifest)));
+        Some(self.begin(next, filled))
+    }
+
+    /// Adds as much of the next manifest as the room has place for; releases its blocks after the last part.
+    fn fill_part(&mut self, filled: &mut Filled, room: &mut usize) -> Option<Sequence> {
+        let next = self.incoming.front_mut().filter(|next| next.fits(*room))?;
+        let total_bytes = next.in_parts_of?;
+        let left_bytes = next.manifest.len();
+        let bytes = next.manifest.split_to(left_bytes.min(*room - PART_BYTES));
+        *room -= PART_BYTES + bytes.len();
+        // Not more than the total, which is of this type.
+        let offset = total_bytes.saturating_sub(u16::try_from(left_bytes).unwrap_or(u16::MAX));
+        let part = ManifestPart { sequence: next.sequence, offset, total_bytes, bytes };
+        filled.stored = filled.stored.max(next.stored);
+        filled.payload.frames.push(Frame::Part(part));
+        if !next.manifest.is_empty() {
+            return None;
+        }
+        let next = self.incoming.pop_front()?;
+        Some(self.begin(next, filled))
+    }
+
+    /// Releases the blocks of a product whose manifest is handed out.
+    fn begin(&mut self, announced: Incoming, filled: &mut Filled) -> Sequence {
+        let Incoming { sequence, stored, content, .. } = announced;
         filled.stored = filled.stored.max(stored);
-        filled.payload.frames.push(Frame::Manifest(manifest));
         filled.hurried |= content.len() < SMALL_PRODUCT_BYTES;
         if content.is_empty() {
             filled.first.push(sequence);
@@ -224,7 +261,7 @@ impl Lane {
         } else {
             self.blocks.push_back(Outgoing { sequence, stored, content, sent: 0, at_hand: Bytes::new() });
         }
-        Some(sequence)
+        sequence
     }
 
     /// Adds bytes of the product in front; returns how many.
@@ -292,7 +329,16 @@ impl Incoming {
     fn frame_bytes(&self) -> usize {
         FRAME_BYTES + self.manifest.len()
     }
+
+    /// True if the manifest, or a part that is worth its head, fits into this room.
+    fn fits(&self, room: usize) -> bool {
+        let least = self.manifest.len().min(LEAST_PART_BYTES);
+        if self.in_parts_of.is_some() { room >= PART_BYTES + least } else { room >= self.frame_bytes() }
+    }
 }
+
+/// A shorter part would be little more than its head.
+const LEAST_PART_BYTES: usize = 64;
 
 /// The amount that is read of a product in storage at a time: some two hundred packets.
 const READ_BYTES: usize = 256 << 10;

@@ -51,6 +51,7 @@ pub fn info(sequence: u64, size: usize, class: Class) -> ProductInfo {
         class,
         hops: None,
         ldm: None,
+        properties: None,
     }
 }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use downburst_hub::feeds::{AT_HAND_BYTES, GROUP_PRODUCTS, WriteGroup, Written};
 use downburst_log::{Appended, ContentHasher, LogError, NewProduct, ProductLog as _, SpoolFile};
-use downburst_model::{Digest, LdmStamp, Origin, ProductId, WallMicros};
+use downburst_model::{Digest, LdmStamp, Origin, ProductId, Properties, WallMicros};
 use tokio::sync::oneshot;
 
 use crate::hub::Hub;
@@ -26,6 +26,8 @@ pub(in crate::hub) struct Write {
     pub(in crate::hub) digest: Option<Digest>,
     /// The description from the LDM that sent it.
     pub(in crate::hub) ldm: Option<LdmStamp>,
+    /// The statements of its source.
+    pub(in crate::hub) properties: Option<Properties>,
     pub(in crate::hub) done: Done,
 }
 
@@ -143,6 +145,7 @@ impl Group<'_> {
             source: None,
             hops: None,
             ldm: write.ldm.clone(),
+            properties: write.properties.clone(),
             expected_size: Some(size),
             expected_digest: write.digest,
         }
@@ -165,7 +168,7 @@ impl Group<'_> {
             }
             Appended::Stored { info, .. } => {
                 self.hub.arrived(&info);
-                self.hub.ldm.stored(write.ldm.as_ref(), &info);
+                self.hub.sources.ldm.stored(write.ldm.as_ref(), &info);
                 write.done.tell(Ok(Written::Stored(Box::new(info))));
             }
             Appended::Duplicate { of } => {

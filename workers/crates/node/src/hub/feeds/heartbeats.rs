@@ -47,6 +47,7 @@ impl Hub {
             created: Some(now),
             digest: None,
             ldm: None,
+            properties: None,
             done: Done::Nobody,
         });
     }

@@ -22,7 +22,7 @@ use crate::lines::{Event, Failure};
 impl Hub {
     /// Requests, serves and accepts as the line specifies; does all that it can, and returns the first failure.
     pub(super) async fn reconcile_ldm(self: &Arc<Self>, line: LdmLine) -> Result<Value, Failure> {
-        let done = self.ldm.reconcile(Arc::<Self>::clone(self), line).await;
+        let done = self.sources.ldm.reconcile(Arc::<Self>::clone(self), line).await;
         done.map_err(|failure| Failure::new(failure.code, failure.sentence))
     }
 }
@@ -106,7 +106,7 @@ impl gateway::Feed for Feed {
         };
         let (done, written) = oneshot::channel();
         let (created, ldm, done) = (Some(created), Some(stamp), Done::Told(done));
-        self.write(Write { bytes, id, origin, created, digest: None, ldm, done });
+        self.write(Write { bytes, id, origin, created, digest: None, ldm, properties: None, done });
         Box::pin(async {
             let written = written.await.ok()?;
             let failed = |failure: Failure| gateway::Failure { code: failure.code, sentence: failure.error };

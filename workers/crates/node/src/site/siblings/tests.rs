@@ -59,6 +59,7 @@ impl Pair {
                 class: Class::Grid,
                 hops: None,
                 ldm: None,
+                properties: None,
             };
             let brought = Brought { last_byte: WallMicros(1), lane: Lane::Live, resend: None };
             let product = place.admit(info, brought).unwrap();

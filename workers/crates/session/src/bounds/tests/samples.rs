@@ -193,6 +193,7 @@ pub(super) fn begin() -> ProductBegin {
         class: Class::Grid,
         hops: None,
         ldm,
+        properties: None,
     };
     ProductBegin { info, previous: Some(Sequence(0)), lane: Lane::Live, leg: LegId(1), transfer: 1 }
 }

@@ -440,6 +440,7 @@ fn info(epoch: u64, number: u64) -> ProductInfo {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     }
 }
 

@@ -31,6 +31,7 @@ fn info(sequence: u64, bytes: &[u8]) -> ProductInfo {
         class: Class::Grid,
         hops: None,
         ldm: None,
+        properties: None,
     }
 }
 

@@ -1,0 +1,34 @@
+"""The line by which the node fetches a product, and its answer."""
+
+from downburst.domain.bridges import FetchedProduct, WantedProduct
+from downburst.foundation.bounds import OutOfBounds
+from downburst.foundation.clock import to_us
+from downburst_worker.messages.lines import acknowledgement, stated
+from downburst_worker.node import Line
+
+
+def fetch_job(wanted: WantedProduct) -> Line:
+    """The job that fetches a product and stores it."""
+    product = wanted.product
+    return {
+        "url": wanted.url,
+        "size": wanted.size_bytes,
+        "stated": None if wanted.digest is None else dict(zip(("method", "value"), wanted.digest, strict=True)),
+        "limits": {"private": wanted.may_ask_private},
+        "feed": product.feed,
+        "product_id": product.product_id,
+        "created_us": None if product.created_at is None else to_us(product.created_at),
+        "origin": product.origin,
+        "properties": stated(product),
+    }
+
+
+def fetched_product(answer: Line) -> FetchedProduct:
+    """The outcome of a download."""
+    sha512 = answer["sha512"]
+    if not isinstance(sha512, str) or len(sha512) != SHA512_DIGITS or not set(sha512) <= set("0123456789abcdef"):
+        raise OutOfBounds("the node's sha512 is not 128 hexadecimal digits")
+    return FetchedProduct(acknowledgement(answer), sha512)
+
+
+SHA512_DIGITS = 128
