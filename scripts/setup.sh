@@ -37,6 +37,7 @@ main() {
 tools() {
     optional_packages pkg-config=pkg-config
     openssl_headers || optional_packages no-headers-of-openssl=libssl-dev
+    optional_packages mosquitto=mosquitto mosquitto_pub=mosquitto-clients
     optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
     optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium \
         mkfs.xfs=xfsprogs chronyc=chrony
@@ -119,7 +120,9 @@ missing_packages() {
 
 install_packages() {
     as_root apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ca-certificates "$@"
+    # Services of these packages are not started.
+    as_root env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends ca-certificates "$@"
 }
 
 python() {

@@ -196,7 +196,7 @@ class NodeStandIn:
         self._ask("sites", sites)
 
     async def connect_upstreams(self) -> None:
-        wanted = await self._ledger.read(lambda tx: lines.upstreams_job(tx.upstreams.all()))
+        wanted = await self._ledger.read(lambda tx: lines.upstreams_job(tx.fleet.upstreams.all()))
         self._ask("upstreams", wanted)
 
     async def apply_tcp_profiles(self) -> None:

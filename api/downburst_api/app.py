@@ -11,6 +11,7 @@ from downburst_api.alarms import routes as alarms
 from downburst_api.border import authorization, problems
 from downburst_api.border.idempotency import Idempotency
 from downburst_api.border.proxies import Forwarded
+from downburst_api.bridges import routes as bridges
 from downburst_api.circuits import bookings
 from downburst_api.circuits import routes as circuits
 from downburst_api.deliveries import routes as deliveries
@@ -90,6 +91,7 @@ MODULES = (
     resends,
     upstreams,
     ldm,
+    bridges,
     circuits,
     topology,
     bookings,

@@ -30,6 +30,7 @@ from downburst_contract import (
     tracer,
     upstreams,
 )
+from downburst_contract.bridges import sources
 from downburst_contract.desk import calendar
 from downburst_contract.measuring import measurements
 from downburst_contract.paths import probes, siblings
@@ -163,6 +164,75 @@ def list_changes(
             "limit": limit,
         },
     )
+
+
+def list_bridges(*, cursor: str | None = None, limit: int | None = None) -> Call[list[sources.Bridge]]:
+    """All sources with the state of their brokers, by name."""
+    return Call("GET", path_of("v1", "bridges"), list[sources.Bridge], query={"cursor": cursor, "limit": limit})
+
+
+def add_bridge(body: sources.BridgeWanted) -> Call[sources.Bridge]:
+    """Adds a source of WIS2, which connects to its brokers."""
+    return Call("POST", path_of("v1", "bridges"), sources.Bridge, body=body)
+
+
+def remove_bridge(bridge: str) -> Call[None]:
+    """Removes a source; its products stay."""
+    return Call("DELETE", path_of("v1", "bridges", bridge), None)
+
+
+def show_bridge(bridge: str) -> Call[sources.Bridge]:
+    """A source with the state of its brokers."""
+    return Call("GET", path_of("v1", "bridges", bridge), sources.Bridge)
+
+
+def change_bridge(bridge: str, body: sources.BridgeChange) -> Call[sources.Bridge]:
+    """Changes a source; it connects to its brokers anew, and loses nothing."""
+    return Call("PATCH", path_of("v1", "bridges", bridge), sources.Bridge, body=body)
+
+
+def list_centres(
+    bridge: str, *, cursor: str | None = None, limit: int | None = None
+) -> Call[list[sources.CentreAccount]]:
+    """The accounts of centres for today, UTC, and those of centres from which products are still to come."""
+    return Call(
+        "GET",
+        path_of("v1", "bridges", bridge, "centres"),
+        list[sources.CentreAccount],
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def list_failed_products(
+    bridge: str, *, cursor: str | None = None, limit: int | None = None
+) -> Call[list[sources.FailedProduct]]:
+    """The last 10,000 products for which nothing is tried any more, by data id."""
+    return Call(
+        "GET",
+        path_of("v1", "bridges", bridge, "failed"),
+        list[sources.FailedProduct],
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def retry_failed_products(bridge: str) -> Call[sources.Retried]:
+    """Has all failed products of a source fetched once more."""
+    return Call("POST", path_of("v1", "bridges", bridge, "failed", "retry"), sources.Retried)
+
+
+def list_holes(bridge: str, *, cursor: str | None = None, limit: int | None = None) -> Call[list[sources.BrokerHole]]:
+    """The times in which a broker may have dropped notifications, the newest first."""
+    return Call(
+        "GET",
+        path_of("v1", "bridges", bridge, "holes"),
+        list[sources.BrokerHole],
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def list_passed_over_messages(bridge: str) -> Call[list[sources.PassedOverMessage]]:
+    """The last 100 messages of which nothing was fetched, with the reasons; copies are left out."""
+    return Call("GET", path_of("v1", "bridges", bridge, "passed-over"), list[sources.PassedOverMessage])
 
 
 def show_calendar(*, begin: str | None = None, end: str | None = None) -> Call[calendar.Calendar]:

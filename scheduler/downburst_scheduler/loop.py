@@ -15,8 +15,8 @@ from datetime import timedelta
 from functools import partial
 
 from downburst.bus.port import Bus
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.events import (
-    CircuitsChanged,
     Event,
     FaultSeen,
     FeedsChanged,

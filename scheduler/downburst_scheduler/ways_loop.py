@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from downburst.bus.port import Bus
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.events import (
-    CircuitsChanged,
     Event,
     EventsMissed,
     FeedsChanged,

@@ -24,8 +24,8 @@ from downburst.domain.circuits import (
     CircuitState,
     Standing,
 )
+from downburst.domain.circuits.signs import CircuitTold
 from downburst.domain.events import (
-    CircuitTold,
     Event,
     NodeChanged,
     SessionChanged,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from downburst.bus.port import Bus
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, Direction
-from downburst.domain.events import CircuitsChanged
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.topology import Topology
 from downburst.domain.topology.questions import (
     PathQuestion,

@@ -22,7 +22,8 @@ from downburst.domain.circuits import (
     Measured,
     Port,
 )
-from downburst.domain.events import CircuitsChanged, FaultSeen
+from downburst.domain.circuits.signs import CircuitsChanged
+from downburst.domain.events import FaultSeen
 from downburst.domain.faults import Fault
 from downburst.domain.topology import Topology
 from downburst.foundation.clock import Clock

@@ -19,7 +19,7 @@ from downburst.domain.circuits import (
     CircuitState,
     Port,
 )
-from downburst.domain.events import CircuitsChanged
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.foundation.clock import Clock, from_us, to_us
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, DownburstError
 from downburst.foundation.rates import rate_text

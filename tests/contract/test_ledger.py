@@ -213,15 +213,15 @@ def test_feeds_and_sites_keep_what_ldm_knows_them_by(tx: Transaction) -> None:
 
 def test_upstreams_are_kept_by_name(tx: Transaction) -> None:
     wanted = Upstream("unidata", "idd.example.edu:7370", "dbt1.ab.secret", ("NGRID", "IDS|DDPLUS"))
-    kept = tx.upstreams.add(wanted)
+    kept = tx.fleet.upstreams.add(wanted)
     assert kept == replace(wanted, created_at=tx.clock.now())
     assert "secret" not in repr(kept)
-    assert tx.upstreams.all() == [kept]
+    assert tx.fleet.upstreams.all() == [kept]
     with pytest.raises(AlreadyThere, match="unidata"):
-        tx.upstreams.add(wanted)
-    tx.upstreams.remove("unidata")
+        tx.fleet.upstreams.add(wanted)
+    tx.fleet.upstreams.remove("unidata")
     with pytest.raises(NotFound, match="upstreams list"):
-        tx.upstreams.remove("unidata")
+        tx.fleet.upstreams.remove("unidata")
 
 
 def test_plans_get_rising_versions_and_come_back_whole(tx: Transaction) -> None:

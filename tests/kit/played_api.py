@@ -61,6 +61,7 @@ from factories import (
     unicast,
 )
 from kit.probes import step
+from kit.wis2.played import play_bridges
 
 PRODUCT_STORED_US = 1_767_225_600_000_000
 
@@ -110,6 +111,7 @@ async def played(
         await _circuits(play, made, ledger, clock)
         await _ordering(play, ledger, clock)
         await _access(play, ledger)
+        await play_bridges(play.ask, ledger, made.live, clock)
         await _look(play)
         await _measurements(play, clock)
         await _end(play)
@@ -236,7 +238,7 @@ def _fill(tx: Transaction, clock: FakeClock) -> None:
     result = ProbeResult(rates, 120, 600_000_000.0, None, 3)
     probes.save(replace(swept, circumstances=known, result=result), sent_bytes=225_000_000)
     probes.add_seconds(2, [ProbeSecond(0, 10, 9, 1, 0, 0, 12_000, DelaySpread(10, 20, 30, 40), 1.5, 900)])
-    tx.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
+    tx.fleet.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
     tx.subscriptions.add(Subscription(0, "cma.example", "WARN"))
 
 

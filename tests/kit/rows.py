@@ -8,6 +8,7 @@ from sqlalchemy import Table
 
 from downburst.domain.access import AccessRequest, AccessToken, Caller, LinkKind, Role, Scope, User, acting
 from downburst.domain.alarms import Receiver, ReceiverKind, Silence
+from downburst.domain.bridges import Broker, Hole, Wis2Source
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
 from downburst.domain.feeds import Feed
 from downburst.domain.measurements import Figure, Measurement, TestPoint, Unit
@@ -59,6 +60,19 @@ def _sites(tx: Transaction) -> None:
 def _subscribed(tx: Transaction) -> None:
     _sites(tx)
     tx.feeds.add(Feed("NGRID"))
+
+
+def _wis2_feed(tx: Transaction) -> None:
+    tx.feeds.add(Feed("WIS2"))
+
+
+def _wis2_source(number: int) -> Wis2Source:
+    return Wis2Source(f"wis2-{number}", "WIS2", (Broker("mqtts://one.example"),), ("cache/a/wis2/#",))
+
+
+def _with_wis2_source(tx: Transaction) -> None:
+    _wis2_feed(tx)
+    tx.wis2.sources.add(_wis2_source(0))
 
 
 def _user(tx: Transaction) -> None:
@@ -218,13 +232,22 @@ ROWS: Mapping[str, Rows] = {
     "KEYS_OF_STRANGERS": Rows(tables.processes.answers, lambda tx, n: _key(tx, n, tenant=f"address 192.0.2.{n}")),
     "CHANGES_OF_TENANT": Rows(access_tables.audit, _change),
     "UPSTREAMS": Rows(
-        tables.upstreams.upstreams, lambda tx, n: tx.upstreams.add(Upstream(f"up-{n}", "hub:7370", "t", ("NGRID",)))
+        tables.upstreams.upstreams,
+        lambda tx, n: tx.fleet.upstreams.add(Upstream(f"up-{n}", "hub:7370", "t", ("NGRID",))),
     ),
     "LDM_SOURCES": Rows(
         tables.upstreams.ldm_sources, lambda tx, n: tx.ldm.sources.add(LdmSource(f"ldm-{n}", "ANY", ("ldm:388",)))
     ),
     "LDM_ACCEPTS": Rows(
         tables.upstreams.ldm_accepts, lambda tx, n: tx.ldm.accepts.add(LdmAccept(0, "ANY", ".*", f"^host-{n}$"))
+    ),
+    "WIS2_SOURCES": Rows(tables.bridges.wis2_sources, lambda tx, n: tx.wis2.sources.add(_wis2_source(n)), _wis2_feed),
+    "WIS2_HOLES_OF_SOURCE": Rows(
+        tables.bridges.wis2_holes,
+        lambda tx, n: tx.wis2.holes.add(
+            Hole("wis2-0", "mqtts://one.example", SOME_TIME, SOME_TIME, f"hole {n}"), filled=False
+        ),
+        _with_wis2_source,
     ),
     "TCP_PROFILES": Rows(
         tables.tcp_profiles.tcp_profiles,

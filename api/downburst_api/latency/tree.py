@@ -20,7 +20,7 @@ def tree_of(tx: Transaction, live: LiveState, *, name: str) -> Tree:
     ways = {way.site: way for way in tx.fleet.ways.all()}
     return Tree(
         hub=name,
-        upstreams=[_upstream(one, live) for one in tx.upstreams.all()],
+        upstreams=[_upstream(one, live) for one in tx.fleet.upstreams.all()],
         relays=[_relay(one, live) for one in relays],
         sites=[_site(one, wanted[one.name], relayed, ways.get(one.name), live) for one in sites],
     )

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from downburst.domain.events import CircuitsChanged
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.ordering import DemandOrder, Offer, OrderStep, Provider
 from downburst.ledger import Transaction
 from downburst_api.runtime import Runtime

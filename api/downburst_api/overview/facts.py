@@ -49,7 +49,7 @@ class Facts:
             plans={plan.feed: plan for plan in tx.planning.plans.all_current()},
             counters=tx.planning.legs.counters(),
             standings=Standings.read(tx),
-            upstreams=tx.upstreams.all(),
+            upstreams=tx.fleet.upstreams.all(),
             ldm_sources=tx.ldm.sources.all(),
             faults=tx.measured.faults.recent(since=now - FAULT_SHOWN),
             alarms=tx.alerting.alarms.open(),

@@ -10,8 +10,8 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from downburst.bus.local import BusSubscription
 from downburst.domain.access import Scope
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.events import (
-    CircuitsChanged,
     FaultSeen,
     FeedsChanged,
     LdmPeerChanged,

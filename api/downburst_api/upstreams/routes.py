@@ -21,7 +21,7 @@ async def add_upstream(hub: Hub, wanted: UpstreamNew) -> Upstream:
 @router.get("/upstreams", response_model_exclude_unset=True)
 async def list_upstreams(hub: Hub, page: Paged) -> list[UpstreamListed]:
     """All upstreams with their state: connected or the reason, and products stored, skipped and looped."""
-    kept = await hub.ledger.read(lambda tx: tx.upstreams.all())
+    kept = await hub.ledger.read(lambda tx: tx.fleet.upstreams.all())
     states = await service.states(hub)
     unknown = {"connected": False}
     listed = (UpstreamListed(**upstream_members(one) | states.get(one.name, unknown)) for one in kept)

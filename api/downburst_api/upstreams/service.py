@@ -17,7 +17,7 @@ async def add(hub: Runtime, upstream: Upstream) -> Upstream:
     except NodeAway:
         pass
     except DownburstError:
-        await hub.ledger.write(lambda tx: tx.upstreams.remove(upstream.name))
+        await hub.ledger.write(lambda tx: tx.fleet.upstreams.remove(upstream.name))
         with suppress(DownburstError):
             await hub.node.connect_upstreams()
         raise
@@ -26,7 +26,7 @@ async def add(hub: Runtime, upstream: Upstream) -> Upstream:
 
 async def remove(hub: Runtime, upstream: str) -> None:
     """Removes an upstream; its products stay."""
-    await hub.ledger.write(lambda tx: tx.upstreams.remove(upstream))
+    await hub.ledger.write(lambda tx: tx.fleet.upstreams.remove(upstream))
     with suppress(NodeAway):
         await hub.node.connect_upstreams()
     hub.live.upstreams.pop(upstream, None)
@@ -43,4 +43,4 @@ async def states(hub: Runtime) -> dict[str, dict[str, Any]]:
 def _keep(tx: Transaction, upstream: Upstream) -> Upstream:
     for feed in upstream.feeds:
         tx.feeds.one(feed)
-    return tx.upstreams.add(upstream)
+    return tx.fleet.upstreams.add(upstream)

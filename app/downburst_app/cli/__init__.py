@@ -76,6 +76,7 @@ COMMANDS = {
     "resend": "feeds.resend:resend",
     "resends": "feeds.resend:app",
     "upstreams": "feeds.upstreams:app",
+    "bridges": "bridges.bridges:app",
     "ldm": "ldm.ldm:app",
     "notifyme": "ldm.ldm_tools:notifyme",
     "feedme": "ldm.ldm_tools:feedme",

@@ -6,7 +6,7 @@ from functools import partial
 
 from downburst.bus.port import Bus
 from downburst.domain.circuits import FINISHED
-from downburst.domain.events import CircuitsChanged
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger
 from downburst.live.state import LiveState

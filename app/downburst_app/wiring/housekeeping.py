@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from downburst.foundation.clock import Clock
@@ -51,6 +51,7 @@ class Housekeeping:
         audited = self._clock.now() - timedelta(days=self._settings.access.audit_days)
         measured = self._clock.now() - timedelta(days=self._settings.measurement_days)
         await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited, measured=measured))
+        await self._ledger.write(partial(_forget_notices, days=self._settings.history_days))
 
 
 def _forget(tx: Transaction, *, oldest_minute: int, audited: datetime, measured: datetime) -> None:
@@ -59,5 +60,14 @@ def _forget(tx: Transaction, *, oldest_minute: int, audited: datetime, measured:
     tx.measured.measurements.forget_before(measured)
 
 
+def _forget_notices(tx: Transaction, *, days: float) -> None:
+    now = tx.clock.now()
+    tx.wis2.notices.give_up_waiting(now - NOTICES_KEPT, "its centre had no bytes left for two days: raise its limit")
+    tx.wis2.notices.forget_before(now - NOTICES_KEPT)
+    tx.wis2.days.forget_before((now - timedelta(days=days)).astimezone(UTC).date())
+
+
+NOTICES_KEPT = timedelta(days=2)
+"""Caches of WIS2 keep products for a day."""
 HOUSEKEEPING_S = 3600.0
 RESERVE_S = 60.0

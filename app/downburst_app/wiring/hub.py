@@ -43,6 +43,8 @@ from downburst_app.wiring.placing import keep_placing
 from downburst_app.wiring.process import cancelled, lock_data_dir, make_data_dir, stopped_by_signals
 from downburst_app.wiring.reports import FaultReports
 from downburst_app.wiring.watchdogs import Watchdogs
+from downburst_bridges.service import Bridges
+from downburst_bridges.source import OfHub
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.near_nodes import NearNodes
 from downburst_circuits.provider_agent.parts import runs_of_provider
@@ -340,6 +342,8 @@ class Hub:
         yield "hub.probes", self._watchdogs.probes.run
         facts = (self._ledger, self._bus, self._live, self._clock)
         yield "probes.run", ProbeRunner(*facts, node=self._agent.probes, bookings=self._circuits.tests).run
+        of_hub = OfHub(self._settings.data_dir / "announced", f"downburst-{self._settings.name}", self._clock)
+        yield "bridges.run", Bridges(self._bus, self._ledger, self._agent, of_hub, self._live.bridges).run
         yield from self._house.runs()
         yield from self._beside.runs()
         yield from self._runs

@@ -8,6 +8,9 @@ from downburst.ledger.repositories.access_requests import AccessRequests
 from downburst.ledger.repositories.alarms import Alarms, Objectives, Receivers, Silences, SiteReceivers
 from downburst.ledger.repositories.answers import Answers
 from downburst.ledger.repositories.audit import Audit
+from downburst.ledger.repositories.bridges.holes import Holes
+from downburst.ledger.repositories.bridges.notices import CentreDays, Notices
+from downburst.ledger.repositories.bridges.sources import Wis2Sources
 from downburst.ledger.repositories.circuits import Circuits, Ports
 from downburst.ledger.repositories.clocks import Clocks
 from downburst.ledger.repositories.credentials import Credentials, Tokens
@@ -51,12 +54,12 @@ class Transaction:
         self.sites = Sites(connection, clock)
         self.subscriptions = Subscriptions(connection, clock)
         self.resends = Resends(connection, clock)
-        self.upstreams = Upstreams(connection, clock)
         self.ports = Ports(connection, clock)
         self.circuits = Circuits(connection, clock)
         self.planning = Planning(connection, clock)
         self.fleet = Fleet(connection, clock)
         self.ldm = Ldm(connection, clock)
+        self.wis2 = Wis2(connection, clock)
         self.enrolment = Enrolment(connection, clock)
         self.access = Access(connection, clock)
         self.alerting = Alerting(connection, clock)
@@ -80,7 +83,7 @@ class Planning:
 
 
 class Fleet:
-    """The nodes of a hub, their assignments, the tuning of their connections, its relays, and siblings."""
+    """The nodes of a hub, their assignments and tuning, its relays, siblings, and the hubs above it."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.senders = Senders(connection, clock)
@@ -90,6 +93,7 @@ class Fleet:
         self.ways = Ways(connection, clock)
         self.relay_log = RelayLog(connection, clock)
         self.siblings = Siblings(connection, clock)
+        self.upstreams = Upstreams(connection, clock)
 
 
 class Ldm:
@@ -98,6 +102,16 @@ class Ldm:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.sources = LdmSources(connection, clock)
         self.accepts = LdmAccepts(connection, clock)
+
+
+class Wis2:
+    """Sources of WIS2, and what came by them."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.sources = Wis2Sources(connection, clock)
+        self.notices = Notices(connection, clock)
+        self.days = CentreDays(connection)
+        self.holes = Holes(connection, clock)
 
 
 class Enrolment:

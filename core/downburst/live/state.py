@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from downburst.domain.backlog import Backlog, CatchUpChanged, FeedBacklog
 from downburst.domain.events import (
@@ -31,6 +31,9 @@ from downburst.live.catch_ups import CatchUps
 from downburst.live.paths import LivePaths
 from downburst.live.repairs import LegRepairs
 from downburst.recordings.recording import Report, report_of
+
+if TYPE_CHECKING:
+    from downburst.domain.bridges import SourceNow
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,15 @@ class LdmState:
     """By host, feed type and path: the last rtstats line, of hosts that are no sites of this hub."""
 
 
+class SentRates:
+    """Bytes and seconds of the last reports of traffic."""
+
+    def __init__(self) -> None:
+        self.egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
+        self.unicast_equivalent: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
+        """Of the same products to each site alone."""
+
+
 class LiveState:
     """Follows the events of a hub; read by the api, updated through `apply`."""
 
@@ -185,12 +197,13 @@ class LiveState:
         self.damages: dict[str, Damage] = {}
         """By feed."""
         self.repairs = LegRepairs()
+        self.bridges: dict[str, SourceNow] = {}
+        """By source."""
         self.control_bytes = 0
         self.paths = LivePaths()
         self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}
         """By circuit and site; None: all traffic of the hub's end."""
-        self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
-        self._unicast_equivalent: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
+        self._sent = SentRates()
 
     def remember(self, totals: Mapping[str, TrafficMinute]) -> None:
         """Initializes the totals of feeds from an earlier run of the hub."""
@@ -322,12 +335,12 @@ class LiveState:
     @property
     def out_bps(self) -> float:
         """Outgoing payload bits per second of all legs, over the last seconds."""
-        return _mean_bps(self._egress)
+        return _mean_bps(self._sent.egress)
 
     @property
     def unicast_equivalent_bps(self) -> float:
         """Bits per second that separate copies for each site would take, over the last seconds."""
-        return _mean_bps(self._unicast_equivalent)
+        return _mean_bps(self._sent.unicast_equivalent)
 
     def _session(self, event: SessionChanged) -> None:
         if not event.site:
@@ -404,9 +417,9 @@ class LiveState:
         self.repairs.seen(event.legs)
         self.control_bytes += event.control_bytes
         egress = sum(leg.egress_bytes for leg in event.legs) + event.control_bytes
-        self._egress.append((egress, event.seconds))
+        self._sent.egress.append((egress, event.seconds))
         equivalent = sum(leg.unicast_equivalent_bytes for leg in event.legs)
-        self._unicast_equivalent.append((equivalent, event.seconds))
+        self._sent.unicast_equivalent.append((equivalent, event.seconds))
         self._circuit_use(event)
         for session in event.sessions:
             self._clock_and_progress(session, from_us(event.to_us))

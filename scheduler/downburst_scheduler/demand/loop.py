@@ -21,8 +21,8 @@ from downburst.domain.circuits import (
     CircuitDriver,
     CircuitRequest,
 )
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.events import (
-    CircuitsChanged,
     Event,
     EventsMissed,
     FaultSeen,

@@ -199,6 +199,100 @@ export interface BookingAnswered {
   booking: BookedTest | null
 }
 
+/** A source of WIS2 with the state of its brokers and the number of its products. */
+export interface Bridge {
+  bridge: string
+  feed: string
+  brokers: BrokerState[]
+  topics: string[]
+  takes_recommended: boolean
+  bytes_per_day: number | null
+  may_ask_private: boolean
+  enabled: boolean
+  created_at: string | null
+  /** Products that were announced and are still to be fetched. */
+  coming: number
+  /** Products whose centres have used up their bytes of the day. */
+  waiting: number
+  /** Products of the last two days. */
+  held: number
+  /** Products for which nothing is tried any more: `GET …/failed` has the reasons. */
+  failed: number
+  /** Topics that are unwise, each with the reason. */
+  advice: string[]
+}
+
+/** Properties of a source; those left out keep their value. */
+export interface BridgeChange {
+  feed?: string | null
+  /** Several bring the same notifications: each product is taken once. */
+  brokers?: BrokerWanted[] | null
+  /** Topics, in which `+` stands for one level, and `#` at the end for all below. */
+  topics?: string[] | null
+  takes_recommended?: boolean | null
+  /** The limit of each centre; null: none. */
+  bytes_per_day?: number | null
+  /** Products may be fetched from private networks. */
+  may_ask_private?: boolean | null
+  enabled?: boolean | null
+}
+
+/** A source of WIS2 whose products go into a feed. */
+export interface BridgeWanted {
+  bridge: string
+  feed: string
+  /** Several bring the same notifications: each product is taken once. */
+  brokers: BrokerWanted[]
+  /** Topics, in which `+` stands for one level, and `#` at the end for all below. */
+  topics: string[]
+  takes_recommended?: boolean
+  /** The limit of each centre; null: none. */
+  bytes_per_day?: number | null
+  /** Products may be fetched from private networks. */
+  may_ask_private?: boolean
+  enabled?: boolean
+}
+
+/** A time in which a broker may have dropped notifications. */
+export interface BrokerHole {
+  number: number
+  broker: string
+  from_at: string
+  to_at: string
+  reason: string
+  /** The time from which another broker, or a replay, has brought all of it; null: not yet. */
+  filled_at: string | null
+}
+
+/** A broker with the state of the subscription there, without its password. */
+export interface BrokerState {
+  url: string
+  user: string
+  mqtt: number
+  /** Null: it is not connected, for the reason in `fault`. */
+  connected_at: string | null
+  /** The broker kept the session since the last connection. */
+  session_present: boolean
+  /** Topics that the broker has accepted. */
+  bound: number
+  /** Topics that it has refused, each with the reason. */
+  refused: string[]
+  /** The last message. */
+  last_at: string | null
+  /** The reason for which it is not connected; empty while it is. */
+  fault: string
+}
+
+/** A broker of notifications. */
+export interface BrokerWanted {
+  /** `mqtts://HOST[:PORT]`, `mqtt://…`, `wss://HOST[:PORT]/PATH` or `ws://…`. */
+  url: string
+  user?: string
+  password?: string
+  /** The version of MQTT: 5, or 311 for 3.1.1. */
+  mqtt?: 5 | 311
+}
+
 /** The calendar of a window. */
 export interface Calendar {
   now: string
@@ -337,6 +431,24 @@ export type Cause = 'not-subscribed' | 'filtered' | 'denied' | 'queued-behind' |
 
 /** Who sets a ceiling: both hold. */
 export type CeilingSide = 'site' | 'operator'
+
+/** The account of a centre for a day, UTC. */
+export interface CentreAccount {
+  centre: string
+  day: string
+  products: number
+  /** As announced, or as fetched where no length was announced. */
+  bytes: number
+  /** Notifications of products that came before. */
+  copies: number
+  refused: number
+  failed: number
+  /** Products that are being fetched, or are next. */
+  coming: number
+  /** Products for which the centre has no bytes left today: they come on a later day. */
+  waiting: number
+  waiting_bytes: number
+}
 
 /** How far a latency can be trusted, by the bound of the clocks that measured it. */
 export type Certainty = 'known' | 'not known' | 'clock'
@@ -944,6 +1056,16 @@ export interface Factor {
 
 /** The parts of a product's time; names are promises. */
 export type FactorName = 'origin' | 'queue' | 'transport' | 'circuit' | 'tcp' | 'repair' | 'disk' | 'action' | 'clock'
+
+/** A product that could not be fetched. */
+export interface FailedProduct {
+  data_id: string
+  topic: string
+  published_at: string
+  received_at: string
+  failed_at: string | null
+  reason: string
+}
 
 /** The way in which a relay hands out the one copy of a leg. */
 export type FanOut = 'group' | 'unicast'
@@ -1675,6 +1797,15 @@ export interface ParallelConnections {
   one_bps: number | null
   /** The access rate of the site; without one, the present rate of its feeds. */
   target_bps: number | null
+}
+
+/** A message of which nothing is fetched. */
+export interface PassedOverMessage {
+  at: string
+  broker: string
+  topic: string
+  verdict: string
+  sentence: string
 }
 
 /** The own password. */
@@ -2519,6 +2650,11 @@ export type ResendState = 'waiting' | 'done' | 'cancelled'
 
 /** The kind of a resource of the calendar. */
 export type ResourceKind = 'link' | 'host' | 'port'
+
+/** The number of products that are tried once more. */
+export interface Retried {
+  products: number
+}
 
 /** What a person or program is to the hub. */
 export type Role = 'viewer' | 'site' | 'operator' | 'admin'

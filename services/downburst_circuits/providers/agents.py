@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from downburst.bus.port import Bus
 from downburst.domain.circuits import Circuit
-from downburst.domain.events import CircuitsChanged
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.ordering.providers import Dialect, Provider
 from downburst.foundation.clock import Clock, to_us
 from downburst.foundation.errors import BadInput, CircuitConflict, Failure, Refused

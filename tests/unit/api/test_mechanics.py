@@ -81,6 +81,7 @@ async def test_every_list_has_pages(filled: Asked) -> None:
 
 
 WHOLE = {
+    "/v1/bridges/{bridge}/passed-over",
     "/v1/circuits/calendar",
     "/v1/latency/history",
     "/v1/probes/{probe}/seconds",

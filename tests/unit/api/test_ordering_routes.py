@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from downburst.domain.events import CircuitsChanged
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes, OrderUse
 from downburst.foundation.clock import FakeClock
 from unit.api.conftest import Asked

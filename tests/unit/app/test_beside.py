@@ -8,7 +8,8 @@ import pytest
 
 from downburst.bus.local import LocalBus
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
-from downburst.domain.events import CircuitsChanged, PartSeen
+from downburst.domain.circuits.signs import CircuitsChanged
+from downburst.domain.events import PartSeen
 from downburst.domain.sites import Site
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import BadSettings

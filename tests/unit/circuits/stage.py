@@ -17,7 +17,7 @@ from downburst.domain.circuits import (
     Measured,
     Port,
 )
-from downburst.domain.events import CircuitTold
+from downburst.domain.circuits.signs import CircuitTold
 from downburst.domain.ordering.providers import Provider
 from downburst.domain.sites import Site
 from downburst.foundation.clock import FakeClock

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from downburst.domain.circuits import CircuitEnd, CircuitProblem, CircuitState, Direction
-from downburst.domain.events import CircuitTold, SessionChanged
+from downburst.domain.circuits.signs import CircuitTold
+from downburst.domain.events import SessionChanged
 from downburst.foundation.errors import BadInput, CircuitConflict
 from kit.circuits import M
 from unit.circuits.stage import Stage

@@ -19,9 +19,8 @@ from downburst.domain.circuits import (
     Direction,
     Standing,
 )
+from downburst.domain.circuits.signs import CircuitsChanged, CircuitTold
 from downburst.domain.events import (
-    CircuitsChanged,
-    CircuitTold,
     FaultSeen,
     NodeChanged,
     SessionChanged,

@@ -114,7 +114,7 @@ def _fill(tx: Transaction) -> None:
     tx.subscriptions.add(Subscription(0, "b.edu", "TEXT"))
     tx.ldm.sources.add(LdmSource("idd", "NGRID", ("idd.example.edu",), "[05]$", 7200))
     tx.ldm.accepts.add(LdmAccept(0, "EXP", "^x", ".*"))
-    tx.upstreams.add(Upstream("national", "hub.example.org:7370", "dbt1.secret", ("NGRID",)))
+    tx.fleet.upstreams.add(Upstream("national", "hub.example.org:7370", "dbt1.secret", ("NGRID",)))
     knobs = TcpKnobs("bbr", send_buffer_bytes=8_388_608, connections=4)
     tx.fleet.tcp_profiles.put(TcpProfile("overseas", "192.0.2.0/24", ProfileMode.TRIAL, knobs))
     tx.fleet.tcp_profiles.put(TcpProfile("campus", "2001:db8::/32", ProfileMode.LEARN))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Direction, Measured, Port
-from downburst.domain.events import CircuitsChanged
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.ordering import Budget, DemandOrder, Offer, OrderStep, OrderTimes
 from downburst.domain.plans import Transport
 from downburst.foundation.clock import FakeClock

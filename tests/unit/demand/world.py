@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from downburst.domain.circuits import Circuit, CircuitState
-from downburst.domain.events import CircuitsChanged, Event, FaultSeen, PlanMade, TrafficSeen
+from downburst.domain.circuits.signs import CircuitsChanged
+from downburst.domain.events import Event, FaultSeen, PlanMade, TrafficSeen
 from downburst.domain.feeds import Feed
 from downburst.domain.ordering import Budget, DemandOrder, Offer
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched

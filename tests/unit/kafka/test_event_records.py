@@ -12,13 +12,13 @@ from hypothesis import strategies as some
 
 from downburst.domain.access import Caller, Role, Scope
 from downburst.domain.backlog import CatchUpChanged, FeedBacklog
+from downburst.domain.bridges.signs import BridgesChanged
 from downburst.domain.circuits import CircuitProblem, CircuitUse
+from downburst.domain.circuits.signs import CircuitsChanged, CircuitTold
 from downburst.domain.events import (
     BacklogSeen,
     BatchLoaded,
     BatchReady,
-    CircuitsChanged,
-    CircuitTold,
     DeliveriesAsked,
     DeliveriesTold,
     Event,
@@ -173,6 +173,7 @@ EVENTS: tuple[Event, ...] = (
     ),
     CircuitTold(1, None, "down", AT, CircuitProblem("cut", step="probe", hop="a", remedy="b")),
     CircuitsChanged(5),
+    BridgesChanged(),
     DeliveriesAsked("7f", "NGRID", "18446744073709551615", (3, 5), "unl.edu"),
     DeliveriesTold("7f", "one", 3, '{"products":[]}'),
     TracerAsked("7f", "unl.edu", AT, AT, 600, ("rtt",)),

@@ -8,8 +8,8 @@ import pytest
 
 from downburst.bus.local import LocalBus
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Direction, Measured, Port
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.events import (
-    CircuitsChanged,
     Event,
     FaultSeen,
     FeedTraffic,

@@ -19,7 +19,7 @@ from downburst.domain.circuits import (
     Direction,
     Measured,
 )
-from downburst.domain.events import CircuitsChanged
+from downburst.domain.circuits.signs import CircuitsChanged
 from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes
 from downburst.domain.plans import Transport
 from downburst.foundation.clock import FakeClock

@@ -187,6 +187,7 @@ REACHING_OUT = frozenset(
         "probe_schedules",
         "site_receivers",
         "upstreams",
+        "wis2_sources",
     }
 )
 """Tables that make a hub contact others by itself: receivers of alarms, other hubs, LDMs, ends of circuits."""
@@ -212,6 +213,7 @@ SELF_NUMBERING = frozenset(
         "resends",
         "silences",
         "subscriptions",
+        "wis2_holes",
     }
 )
 """Tables with numbers that are never assigned twice."""

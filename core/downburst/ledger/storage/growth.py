@@ -151,4 +151,11 @@ GROWTH: Mapping[str, Growth] = {
     "traffic_minutes": Growth("the hub", (Kept("one for each feed and minute, kept for", HISTORY_DAYS),)),
     "upstreams": Growth("operators", (limits.UPSTREAMS,)),
     "users": Growth("administrators", (limits.USERS,)),
+    "wis2_days": Growth("the hub", (Kept("one for each source, centre and day, kept for", HISTORY_DAYS),)),
+    "wis2_holes": Growth("the hub", (limits.WIS2_HOLES_OF_SOURCE,)),
+    "wis2_notices": Growth(
+        "centres of WIS2, by what they announce",
+        (Unique(("source", "data_id"), "source and data id"), Kept("kept for two days after their product is held")),
+    ),
+    "wis2_sources": Growth("operators", (limits.WIS2_SOURCES,)),
 }

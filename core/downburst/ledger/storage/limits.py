@@ -317,6 +317,17 @@ LDM_ACCEPTS = RowLimit(
     "remove one first: downburst ldm accepts shows them",
     "lines of a large ldmd.conf; each connection is compared with all",
 )
+WIS2_SOURCES = RowLimit(
+    "wis2-sources",
+    100,
+    "sources of WIS2",
+    "hub",
+    "remove one first: downburst bridges list shows them",
+    "each has a connection to each of its brokers",
+)
+WIS2_HOLES_OF_SOURCE = Newest(
+    "wis2-holes-of-source", 1_000, "holes", "source", "a broker that restarts three times a day for a year"
+)
 TCP_PROFILES = RowLimit(
     "tcp-profiles",
     1_000,

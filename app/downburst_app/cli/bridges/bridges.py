@@ -1,0 +1,228 @@
+"""`downburst bridges`: sources of WIS2, whose announced products go into feeds."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from downburst.foundation.errors import BadInput
+from downburst.foundation.sizes import parse_size_bytes
+from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+
+app = typer.Typer(help="List, add, change and remove sources of WIS2.", no_args_is_help=True)
+Bridge = Annotated[str, typer.Argument(help="Name of the source, for example dwd.")]
+
+
+@app.command("list")
+def list_bridges(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List the sources with the state of their brokers.
+
+    Example: downburst bridges list
+    """
+    found = HubClient(hub).ask("GET", "v1", "bridges")
+    if as_json:
+        show(found)
+        return
+    table(
+        "bridges",
+        ("bridge", "feed", "brokers", "coming", "waiting", "held", "failed"),
+        ([one["bridge"], one["feed"], _brokers(one), *(one[state] for state in STATES)] for one in found),
+        empty="this hub takes nothing from WIS2: downburst bridges add NAME --help",
+    )
+
+
+@app.command("show")
+def show_bridge(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Show a source: each broker, the centres of today, and what is unwise about its topics.
+
+    Example: downburst bridges show dwd
+    """
+    client = HubClient(hub)
+    found = client.ask("GET", "v1", "bridges", bridge)
+    centres = client.ask("GET", "v1", "bridges", bridge, "centres")
+    if as_json:
+        show(found | {"centres": centres})
+        return
+    print(f"{bridge}: into {found['feed']}, topics {', '.join(found['topics'])}")
+    for advice in found["advice"]:
+        print(f"  advice: {advice}")
+    table(
+        "brokers",
+        ("broker", "state", "topics bound", "last message"),
+        ([one["url"], _state(one), _bound(one), one["last_at"] or ""] for one in found["brokers"]),
+        empty="",
+    )
+    table(
+        "centres today",
+        ("centre", "products", "bytes", "coming", "waiting", "copies", "refused", "failed"),
+        (_account(one) for one in centres),
+        empty="no centre has announced anything today",
+    )
+
+
+@app.command("add")
+def add_bridge(  # noqa: PLR0913
+    bridge: Bridge,
+    *,
+    feed: Annotated[str, typer.Option(help="The feed into which the products go.")],
+    brokers: Annotated[list[str], typer.Option("--broker", help="mqtts://HOST[:PORT] or wss://HOST/PATH; repeat.")],
+    topics: Annotated[list[str], typer.Option("--topic", help="Topic with + and #, such as cache/a/wis2/#; repeat.")],
+    user: Annotated[str | None, typer.Option(help="User at the brokers; everyone if left out.")] = None,
+    password_file: Annotated[Path | None, typer.Option(help="File with that user's password.")] = None,
+    mqtt: Annotated[int, typer.Option(help="Version of MQTT: 5, or 311 for 3.1.1.")] = 5,
+    takes_recommended: Annotated[bool, typer.Option("--recommended", help="Take recommended data too.")] = False,
+    per_centre: Annotated[str | None, typer.Option(help="Most bytes of a centre in a day, such as 20GB.")] = None,
+    may_ask_private: Annotated[bool, typer.Option("--private", help="Fetch from private networks too.")] = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Take the products that WIS2 announces on some topics.
+
+    Give two brokers: they bring the same notifications, and one may be away. Core data come from `cache/…`.
+
+    Example: downburst bridges add dwd --feed WIS2 --broker mqtts://globalbroker.example
+    --topic cache/a/wis2/de-dwd/data/core/#
+    """
+    signed_in = given(user=user, password=_password(password_file), mqtt=mqtt)
+    wanted = given(
+        bridge=bridge,
+        feed=feed,
+        brokers=[{"url": url} | signed_in for url in brokers],
+        topics=topics,
+        takes_recommended=takes_recommended,
+        bytes_per_day=None if per_centre is None else parse_size_bytes(per_centre),
+        may_ask_private=may_ask_private,
+    )
+    made = HubClient(hub).ask("POST", "v1", "bridges", json=wanted)
+    if as_json:
+        show(made)
+        return
+    for advice in made["advice"]:
+        print(f"advice: {advice}")
+    print(f"source {bridge} added; see its state: downburst bridges show {bridge}")
+
+
+@app.command("switch")
+def switch_bridge(
+    bridge: Bridge,
+    on: Annotated[
+        bool, typer.Option("--on/--off", help="On, or off: the brokers keep its notifications for a while.")
+    ],
+    *,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Switch a source on or off.
+
+    Example: downburst bridges switch dwd --off
+    """
+    changed = HubClient(hub).ask("PATCH", "v1", "bridges", bridge, json={"enabled": on})
+    show(changed) if as_json else print(f"source {bridge} is switched {'on' if on else 'off'}")
+
+
+@app.command("failed")
+def list_failed(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List the products that could not be fetched, with the reasons.
+
+    Example: downburst bridges failed dwd
+    """
+    found = HubClient(hub).ask("GET", "v1", "bridges", bridge, "failed")
+    if as_json:
+        show(found)
+        return
+    table(
+        "failed products",
+        ("announced", "data id", "reason"),
+        ([one["published_at"], one["data_id"], one["reason"]] for one in found),
+        empty=f"every product of {bridge} was fetched",
+    )
+
+
+@app.command("retry")
+def retry_failed(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Fetch all failed products once more.
+
+    Example: downburst bridges retry dwd
+    """
+    found = HubClient(hub).ask("POST", "v1", "bridges", bridge, "failed", "retry")
+    show(found) if as_json else print(f"{found['products']} products of {bridge} are fetched once more")
+
+
+@app.command("passed-over")
+def list_passed_over(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List the last messages of which nothing was fetched, with the reasons.
+
+    Example: downburst bridges passed-over dwd
+    """
+    found = HubClient(hub).ask("GET", "v1", "bridges", bridge, "passed-over")
+    if as_json:
+        show(found)
+        return
+    table(
+        "messages passed over",
+        ("at", "topic", "verdict", "reason"),
+        ([one["at"], one["topic"], one["verdict"], one["sentence"]] for one in found),
+        empty="every message was taken, or is a copy",
+    )
+
+
+@app.command("holes")
+def list_holes(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List the times in which a broker may have dropped notifications.
+
+    Example: downburst bridges holes dwd
+    """
+    found = HubClient(hub).ask("GET", "v1", "bridges", bridge, "holes")
+    if as_json:
+        show(found)
+        return
+    table(
+        "holes",
+        ("from", "to", "broker", "reason", "filled"),
+        ([one[name] or "no" for name in ("from_at", "to_at", "broker", "reason", "filled_at")] for one in found),
+        empty="no broker is known to have dropped anything",
+    )
+
+
+@app.command("remove")
+def remove_bridge(
+    bridge: Bridge, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False
+) -> None:
+    """Remove a source; its products stay.
+
+    Example: downburst bridges remove dwd
+    """
+    confirm(f"Remove source {bridge}? Products that it announced and that were not fetched are forgotten.", yes=yes)
+    HubClient(hub).ask("DELETE", "v1", "bridges", bridge)
+    show({"removed": bridge}) if as_json else print(f"source {bridge} removed")
+
+
+def _account(one: dict[str, Any]) -> list[Any]:
+    names = ("centre", "products", "bytes", "coming", "waiting", "copies", "refused", "failed")
+    return [one[name] for name in names]
+
+
+def _password(path: Path | None) -> str | None:
+    try:
+        return None if path is None else path.read_text().strip()
+    except OSError as error:
+        raise BadInput(f"the password file {path} can't be read: {error.strerror}; check the path") from error
+
+
+def _brokers(one: dict[str, Any]) -> str:
+    connected = sum(broker["connected_at"] is not None for broker in one["brokers"])
+    return f"{connected} of {len(one['brokers'])} connected" if one["enabled"] else "off"
+
+
+def _state(broker: dict[str, Any]) -> str:
+    return f"connected since {broker['connected_at']}" if broker["connected_at"] else f"away: {broker['fault']}"
+
+
+def _bound(broker: dict[str, Any]) -> str:
+    return (
+        f"{broker['bound']}, refused: {', '.join(broker['refused'])}" if broker["refused"] else str(broker["bound"])
+    )
+
+
+STATES = ("coming", "waiting", "held", "failed")

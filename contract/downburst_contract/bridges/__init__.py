@@ -1,0 +1,1 @@
+"""Shapes of bridges to other systems of notifications."""

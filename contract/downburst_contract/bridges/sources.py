@@ -1,0 +1,275 @@
+"""Bridges: sources of WIS2, the state of their brokers, and what came by them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+
+from downburst.domain import bridges
+from downburst.domain.bridges.sources import (
+    EVERYONE,
+    LONGEST_URL,
+    LONGEST_USER,
+    MOST_BROKERS,
+    MOST_BYTES,
+    MOST_FILTERS,
+)
+from downburst.wis2.topics import advice_on, check_filter
+from downburst_contract.base import Answer, Shape
+
+_Name = Annotated[str, Field(max_length=63)]
+_Topics = Annotated[list[Annotated[str, Field(max_length=500)]], Field(min_length=1, max_length=MOST_FILTERS)]
+_Budget = Annotated[int, Field(gt=0, le=MOST_BYTES)]
+
+
+class BrokerWanted(Shape):
+    """A broker of notifications."""
+
+    url: Annotated[str, Field(max_length=LONGEST_URL)]
+    """`mqtts://HOST[:PORT]`, `mqtt://…`, `wss://HOST[:PORT]/PATH` or `ws://…`."""
+    user: Annotated[str, Field(max_length=LONGEST_USER)] = EVERYONE
+    password: Annotated[str, Field(max_length=LONGEST_USER)] = EVERYONE
+    mqtt: Literal[5, 311] = 5
+    """The version of MQTT: 5, or 311 for 3.1.1."""
+
+    def to_model(self) -> bridges.Broker:
+        """The broker; refuses an impossible address."""
+        return bridges.Broker(self.url, self.user, self.password, self.mqtt)
+
+
+_Brokers = Annotated[list[BrokerWanted], Field(min_length=1, max_length=MOST_BROKERS)]
+
+
+class BridgeChange(Shape):
+    """Properties of a source; those left out keep their value."""
+
+    feed: _Name | None = None
+    brokers: _Brokers | None = None
+    """Several bring the same notifications: each product is taken once."""
+    topics: _Topics | None = None
+    """Topics, in which `+` stands for one level, and `#` at the end for all below."""
+    takes_recommended: bool | None = None
+    bytes_per_day: _Budget | None = None
+    """The limit of each centre; null: none."""
+    may_ask_private: bool | None = None
+    """Products may be fetched from private networks."""
+    enabled: bool | None = None
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"bytes_per_day"}
+
+    def applied_to(self, source: bridges.Wis2Source) -> bridges.Wis2Source:
+        """The source with these changes; refuses impossible values."""
+        given = self.model_dump(exclude_unset=True, exclude={"brokers", "topics"})
+        if self.brokers is not None:
+            given["brokers"] = tuple(broker.to_model() for broker in self.brokers)
+        if self.topics is not None:
+            given["filters"] = tuple(map(check_filter, self.topics))
+        return replace(source, **given)
+
+
+class BridgeWanted(Shape):
+    """A source of WIS2 whose products go into a feed."""
+
+    bridge: _Name
+    feed: _Name
+    brokers: _Brokers
+    """Several bring the same notifications: each product is taken once."""
+    topics: _Topics
+    """Topics, in which `+` stands for one level, and `#` at the end for all below."""
+    takes_recommended: bool = False
+    bytes_per_day: _Budget | None = None
+    """The limit of each centre; null: none."""
+    may_ask_private: bool = False
+    """Products may be fetched from private networks."""
+    enabled: bool = True
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"bytes_per_day"}
+
+    def to_model(self) -> bridges.Wis2Source:
+        """The source; refuses impossible values."""
+        return bridges.Wis2Source(
+            self.bridge,
+            self.feed,
+            tuple(broker.to_model() for broker in self.brokers),
+            tuple(map(check_filter, self.topics)),
+            self.takes_recommended,
+            self.bytes_per_day,
+            self.may_ask_private,
+            self.enabled,
+        )
+
+
+class BrokerState(Answer):
+    """A broker with the state of the subscription there, without its password."""
+
+    url: str
+    user: str
+    mqtt: int
+    connected_at: datetime | None
+    """Null: it is not connected, for the reason in `fault`."""
+    session_present: bool
+    """The broker kept the session since the last connection."""
+    bound: int
+    """Topics that the broker has accepted."""
+    refused: list[str]
+    """Topics that it has refused, each with the reason."""
+    last_at: datetime | None
+    """The last message."""
+    fault: str
+    """The reason for which it is not connected; empty while it is."""
+
+    @classmethod
+    def of(cls, broker: bridges.Broker, now: bridges.Standing | None, *, enabled: bool) -> Self:
+        """The broker for clients."""
+        idle = bridges.Standing(fault="not connected yet" if enabled else "the source is switched off")
+        known = now or idle
+        return cls(
+            url=broker.url,
+            user=broker.user,
+            mqtt=broker.mqtt,
+            connected_at=known.connected_at,
+            session_present=known.session_present,
+            bound=known.bound,
+            refused=list(known.refused),
+            last_at=known.last_at,
+            fault=known.fault,
+        )
+
+
+class Bridge(Answer):
+    """A source of WIS2 with the state of its brokers and the number of its products."""
+
+    bridge: str
+    feed: str
+    brokers: list[BrokerState]
+    topics: list[str]
+    takes_recommended: bool
+    bytes_per_day: int | None
+    may_ask_private: bool
+    enabled: bool
+    created_at: datetime | None
+    coming: int
+    """Products that were announced and are still to be fetched."""
+    waiting: int
+    """Products whose centres have used up their bytes of the day."""
+    held: int
+    """Products of the last two days."""
+    failed: int
+    """Products for which nothing is tried any more: `GET …/failed` has the reasons."""
+    advice: list[str]
+    """Topics that are unwise, each with the reason."""
+
+    @classmethod
+    def of(
+        cls, source: bridges.Wis2Source, now: bridges.SourceNow | None, count: Mapping[bridges.State, int]
+    ) -> Self:
+        """The source for clients."""
+        standings = now.standings if now is not None else {}
+        return cls(
+            bridge=source.name,
+            feed=source.feed,
+            brokers=[BrokerState.of(one, standings.get(one.url), enabled=source.enabled) for one in source.brokers],
+            topics=list(source.filters),
+            takes_recommended=source.takes_recommended,
+            bytes_per_day=source.bytes_per_day,
+            may_ask_private=source.may_ask_private,
+            enabled=source.enabled,
+            created_at=source.created_at,
+            coming=count.get(bridges.State.COMING, 0),
+            waiting=count.get(bridges.State.WAITING, 0),
+            held=count.get(bridges.State.HELD, 0),
+            failed=count.get(bridges.State.FAILED, 0),
+            advice=[advice for one in source.filters if (advice := advice_on(one))],
+        )
+
+
+class FailedProduct(Answer):
+    """A product that could not be fetched."""
+
+    data_id: str
+    topic: str
+    published_at: datetime
+    received_at: datetime
+    failed_at: datetime | None
+    reason: str
+
+    @classmethod
+    def of(cls, notice: bridges.Notice) -> Self:
+        """The product for clients."""
+        return cls(
+            data_id=notice.data_id,
+            topic=notice.topic,
+            published_at=notice.last.published_at,
+            received_at=notice.received_at,
+            failed_at=notice.settled_at,
+            reason=notice.reason,
+        )
+
+
+class Retried(Answer):
+    """The number of products that are tried once more."""
+
+    products: int
+
+
+class CentreAccount(Answer):
+    """The account of a centre for a day, UTC."""
+
+    centre: str
+    day: date
+    products: int
+    bytes: int
+    """As announced, or as fetched where no length was announced."""
+    copies: int
+    """Notifications of products that came before."""
+    refused: int
+    failed: int
+    coming: int
+    """Products that are being fetched, or are next."""
+    waiting: int
+    """Products for which the centre has no bytes left today: they come on a later day."""
+    waiting_bytes: int
+
+    @classmethod
+    def of(cls, day: bridges.CentreDay, left: bridges.Unsettled) -> Self:
+        """The account for clients."""
+        return cls(
+            centre=day.centre,
+            day=day.day,
+            products=day.products,
+            bytes=day.bytes,
+            copies=day.copies,
+            refused=day.refused,
+            failed=day.failed,
+            coming=left.coming,
+            waiting=left.waiting,
+            waiting_bytes=left.waiting_bytes,
+        )
+
+
+class PassedOverMessage(Answer):
+    """A message of which nothing is fetched."""
+
+    at: datetime
+    broker: str
+    topic: str
+    verdict: str
+    sentence: str
+
+
+class BrokerHole(Answer):
+    """A time in which a broker may have dropped notifications."""
+
+    number: int
+    broker: str
+    from_at: datetime
+    to_at: datetime
+    reason: str
+    filled_at: datetime | None
+    """The time from which another broker, or a replay, has brought all of it; null: not yet."""

@@ -1,0 +1,1 @@
+"""Queries about bridges to other systems of notifications."""

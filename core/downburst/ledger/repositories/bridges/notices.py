@@ -1,0 +1,185 @@
+"""Notifications of sources: of each data id the last one that was taken, and the accounts of centres."""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, case, delete, func, insert, select, update
+
+from downburst.domain.bridges import CentreDay, Last, Notice, State, Unsettled
+from downburst.foundation.clock import Clock
+from downburst.ledger.storage import rows
+from downburst.ledger.tables.bridges import wis2_days, wis2_notices
+
+
+class Notices:
+    """Notifications, by source and data id."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def last(self, source: str, data_ids: Iterable[str]) -> dict[str, Last]:
+        """The last notification of each of these data ids that the source took."""
+        table, found = wis2_notices, dict[str, Last]()
+        wanted = sorted(set(data_ids))
+        for first in range(0, len(wanted), AT_ONCE):
+            some = wanted[first : first + AT_ONCE]
+            query = select(table).where(table.c.source == source, table.c.data_id.in_(some))
+            found |= {row.data_id: _last(row) for row in self._connection.execute(query)}
+        return found
+
+    def take(self, notices: Iterable[Notice]) -> None:
+        """Stores notifications in place of earlier ones of their data ids."""
+        rows.put_all(self._connection, wis2_notices, [_row(notice) for notice in notices])
+
+    def coming(self, source: str, limit: int = 1_000, *, without: Collection[str] = ()) -> list[Notice]:
+        """Those whose products are still to be fetched, the oldest first; `without`: not of these centres."""
+        table = wis2_notices
+        query = select(table).where(table.c.source == source, table.c.state == State.COMING.value)
+        if without:
+            query = query.where(table.c.centre.not_in(sorted(without)))
+        query = query.order_by(table.c.received_at, table.c.data_id).limit(limit)
+        return [_notice(row) for row in self._connection.execute(query)]
+
+    def waiting(self, source: str, centre: str, limit: int = 10_000) -> list[Notice]:
+        """Those for which this centre had no bytes left, the longest waiting first."""
+        table = wis2_notices
+        where = (table.c.source == source, table.c.centre == centre, table.c.state == State.WAITING.value)
+        query = select(table).where(*where)
+        query = query.order_by(table.c.received_at, table.c.data_id).limit(limit)
+        return [_notice(row) for row in self._connection.execute(query)]
+
+    def unsettled(self, source: str) -> list[Unsettled]:
+        """The products of each centre that come or wait, by centre."""
+        table = wis2_notices
+        waits, comes = (table.c.state == state.value for state in (State.WAITING, State.COMING))
+        figures = (
+            func.sum(case((comes, 1), else_=0)).label("coming"),
+            func.sum(case((waits, 1), else_=0)).label("waiting"),
+            func.sum(case((waits, table.c.announced_bytes), else_=0)).label("waiting_bytes"),
+        )
+        query = select(table.c.centre, *figures).where(table.c.source == source, waits | comes)
+        query = query.group_by(table.c.centre).order_by(table.c.centre)
+        found = self._connection.execute(query)
+        return [Unsettled(centre, int(coming), int(waiting), int(size)) for centre, coming, waiting, size in found]
+
+    def known_to(self, source: str) -> datetime | None:
+        """The time at which the newest notification came; None: none has yet."""
+        table = wis2_notices
+        newest: datetime | None = self._connection.scalar(
+            select(func.max(table.c.received_at)).where(table.c.source == source)
+        )
+        return newest
+
+    def failed(self, source: str, limit: int = 10_000) -> list[Notice]:
+        """Those that nothing is tried for any more, the newest first."""
+        table = wis2_notices
+        query = select(table).where(table.c.source == source, table.c.state == State.FAILED.value)
+        query = query.order_by(table.c.settled_at.desc(), table.c.data_id).limit(limit)
+        return [_notice(row) for row in self._connection.execute(query)]
+
+    def settle(self, notice: Notice, state: State, *, reason: str = "", sequence: int | None = None) -> bool:
+        """Records the end of a notification; false: a later one of its data id has taken its place."""
+        table = wis2_notices
+        where = (
+            table.c.source == notice.source,
+            table.c.data_id == notice.data_id,
+            table.c.id == notice.last.id,
+        )
+        values = {"state": state, "reason": reason, "sequence": sequence, "settled_at": self._clock.now()}
+        return self._connection.execute(update(table).where(*where).values(values)).rowcount == 1
+
+    def release(self, notice: Notice) -> None:
+        """Has the product of one that waited fetched."""
+        table = wis2_notices
+        where = (table.c.source == notice.source, table.c.data_id == notice.data_id)
+        self._connection.execute(update(table).where(*where).values(state=State.COMING))
+
+    def give_up_waiting(self, received_before: datetime, reason: str) -> int:
+        """Counts those as failed that have waited since before this instant; returns their number."""
+        table = wis2_notices
+        where = (table.c.state == State.WAITING.value, table.c.received_at < received_before)
+        values = {"state": State.FAILED, "reason": reason, "settled_at": self._clock.now()}
+        return self._connection.execute(update(table).where(*where).values(values)).rowcount
+
+    def again(self, source: str) -> int:
+        """Has failed ones tried once more; returns their number."""
+        table = wis2_notices
+        where = (table.c.source == source, table.c.state == State.FAILED.value)
+        values = {"state": State.COMING, "reason": "", "settled_at": None}
+        return self._connection.execute(update(table).where(*where).values(values)).rowcount
+
+    def forget_before(self, instant: datetime) -> None:
+        """Deletes what was settled before this instant."""
+        self._connection.execute(delete(wis2_notices).where(wis2_notices.c.settled_at < instant))
+
+    def count(self, source: str) -> Mapping[State, int]:
+        """The number of notifications by state."""
+        table = wis2_notices
+        query = select(table.c.state, func.count()).where(table.c.source == source).group_by(table.c.state)
+        return {State(state): count for state, count in self._connection.execute(query)}
+
+
+class CentreDays:
+    """The accounts of centres."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def of(self, source: str, day: date) -> list[CentreDay]:
+        """Those of a day, by centre."""
+        table = wis2_days
+        query = select(table).where(table.c.source == source, table.c.day == day).order_by(table.c.centre)
+        return [CentreDay(**row._mapping) for row in self._connection.execute(query)]
+
+    def add(self, more: Iterable[CentreDay]) -> None:
+        """Adds to accounts, which begin with the first entry."""
+        table = wis2_days
+        for one in more:
+            same = (table.c.source == one.source, table.c.centre == one.centre, table.c.day == one.day)
+            counts = {name: getattr(one, name) for name in COUNTS}
+            raised = {name: table.c[name] + count for name, count in counts.items()}
+            if self._connection.execute(update(table).where(*same).values(raised)).rowcount == 0:
+                key = {"source": one.source, "centre": one.centre, "day": one.day}
+                self._connection.execute(insert(table).values(key | counts))
+
+    def forget_before(self, day: date) -> None:
+        """Deletes the accounts of earlier days."""
+        self._connection.execute(delete(wis2_days).where(wis2_days.c.day < day))
+
+
+def _row(notice: Notice) -> dict[str, Any]:
+    return {
+        "source": notice.source,
+        "data_id": notice.data_id,
+        "id": notice.last.id,
+        "digest": notice.last.identity[1],
+        "published_at": notice.last.published_at,
+        "state": notice.last.state.value,
+        "topic": notice.topic,
+        "centre": notice.centre,
+        "announced_bytes": notice.announced_bytes,
+        "payload": notice.payload,
+        "received_at": notice.received_at,
+        "attempts": notice.attempts,
+        "reason": notice.reason,
+        "sequence": notice.sequence,
+        "settled_at": notice.settled_at,
+    }
+
+
+def _last(row: Row[Any]) -> Last:
+    return Last(row.id, (row.data_id, row.digest), row.published_at, State(row.state))
+
+
+def _notice(row: Row[Any]) -> Notice:
+    return Notice(
+        row.source, row.data_id, _last(row), row.topic, row.payload, row.received_at, row.centre,
+        row.announced_bytes, row.attempts, row.reason, row.sequence, row.settled_at,
+    )  # fmt: skip
+
+
+COUNTS = ("products", "bytes", "copies", "refused", "failed")
+AT_ONCE = 500
+"""Data ids in a query; SQLite takes 32,766 values at most."""

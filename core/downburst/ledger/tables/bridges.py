@@ -1,0 +1,84 @@
+"""Tables of bridges: sources of WIS2, their notifications, the accounts of centres, and holes."""
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+)
+
+from downburst.ledger.tables.base import NUMBER, Instant, metadata
+
+wis2_sources = Table(
+    "wis2_sources",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("feed", ForeignKey("feeds.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("brokers", JSON, nullable=False),
+    Column("filters", JSON, nullable=False),
+    Column("former_filters", JSON, nullable=False),
+    Column("takes_recommended", Boolean, nullable=False),
+    Column("bytes_per_day", BigInteger),
+    Column("may_ask_private", Boolean, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+
+wis2_notices = Table(
+    "wis2_notices",
+    metadata,
+    Column("source", ForeignKey("wis2_sources.name", ondelete="CASCADE"), primary_key=True),
+    Column("data_id", String(255), primary_key=True),
+    Column("id", String(36), nullable=False),
+    # A digest in hexadecimal digits, or the publication time.
+    Column("digest", String(128), nullable=False),
+    Column("published_at", Instant, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("topic", String(500), nullable=False),
+    Column("centre", String(100), nullable=False),
+    Column("announced_bytes", BigInteger, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("received_at", Instant, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("sequence", BigInteger),
+    Column("settled_at", Instant),
+    Index("ix_wis2_notices_state", "state"),
+)
+
+
+wis2_days = Table(
+    "wis2_days",
+    metadata,
+    Column("source", ForeignKey("wis2_sources.name", ondelete="CASCADE"), primary_key=True),
+    Column("centre", String(100), primary_key=True),
+    Column("day", Date, primary_key=True),
+    Column("products", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("copies", BigInteger, nullable=False),
+    Column("refused", BigInteger, nullable=False),
+    Column("failed", BigInteger, nullable=False),
+)
+
+
+wis2_holes = Table(
+    "wis2_holes",
+    metadata,
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("source", ForeignKey("wis2_sources.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("broker", Text, nullable=False),
+    Column("from_at", Instant, nullable=False),
+    Column("to_at", Instant, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("filled_at", Instant),
+    sqlite_autoincrement=True,
+)

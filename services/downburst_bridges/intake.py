@@ -1,0 +1,166 @@
+"""Notifications from brokers into the ledger: judged and stored in one transaction, and acknowledged after it."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from functools import partial
+
+from downburst.domain.bridges import CentreDay, Last, Notice, PassedOver, State, Wis2Source
+from downburst.foundation.errors import BadInput
+from downburst.ledger import Transaction
+from downburst.supervision import attempt_now
+from downburst.wis2.notifications import Notification, read_notification
+from downburst.wis2.topics import Policy, Topic, read_topic
+from downburst_bridges.verdicts import SourceRules, Verdict, judged
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message of a broker."""
+
+    broker: str
+    topic: str
+    payload: bytes
+    at: datetime
+
+
+@dataclass(slots=True)
+class Taken:
+    """The outcome of some messages, for which they may be acknowledged once the transaction has ended."""
+
+    notices: list[Notice] = field(default_factory=list)
+    """To be fetched."""
+    passed_over: list[PassedOver] = field(default_factory=list)
+    readable: list[tuple[str, datetime]] = field(default_factory=list)
+    """The brokers and publication times of notifications."""
+
+
+def take(tx: Transaction, source: Wis2Source, heard: Sequence[Heard], *, own_centres: Iterable[str] = ()) -> Taken:
+    """Judges messages in their order, and stores what is to be fetched.
+
+    A message that nobody can read is passed over, and hurts no other one.
+    """
+    return _Intake(tx, source, frozenset(own_centres)).take(heard)
+
+
+def release(tx: Transaction, source: Wis2Source) -> int:
+    """Has those that wait fetched as far as their centres have bytes left today; returns their number."""
+    today = tx.clock.now().astimezone(UTC).date()
+    limits = SourceRules(bytes_per_day=source.bytes_per_day)
+    used_bytes = {day.centre: day.bytes for day in tx.wis2.days.of(source.name, today)}
+    released = 0
+    for one in tx.wis2.notices.unsettled(source.name):
+        if one.waiting:
+            left_bytes = _left_bytes(limits.limit_bytes(one.centre), used_bytes.get(one.centre, 0))
+            released += _release_of(tx, source.name, one.centre, today, left_bytes)
+    return released
+
+
+def _left_bytes(limit_bytes: int | None, used_bytes: int) -> float:
+    return math.inf if limit_bytes is None else limit_bytes - used_bytes
+
+
+def _release_of(tx: Transaction, source: str, centre: str, today: date, left_bytes: float) -> int:
+    """A product that is larger than the rest of the day lets smaller ones pass."""
+    day = CentreDay(source, centre, today)
+    for notice in tx.wis2.notices.waiting(source, centre) if left_bytes > 0 else ():
+        if day.bytes + notice.announced_bytes <= left_bytes:
+            tx.wis2.notices.release(notice)
+            day = replace(day, products=day.products + 1, bytes=day.bytes + notice.announced_bytes)
+    tx.wis2.days.add([day] if day.products else [])
+    return day.products
+
+
+@dataclass(frozen=True, slots=True)
+class _Readable:
+    heard: Heard
+    topic: Topic
+    notification: Notification
+
+
+class _Intake:
+    """The messages of one transaction."""
+
+    def __init__(self, tx: Transaction, source: Wis2Source, own_centres: frozenset[str]) -> None:
+        self._tx, self._source, self._taken = tx, source, Taken()
+        self._today = tx.clock.now().astimezone(UTC).date()
+        policies = frozenset(Policy) if source.takes_recommended else frozenset({Policy.CORE})
+        self._rules = SourceRules(own_centres, policies, source.bytes_per_day)
+        self._used_bytes = Counter({day.centre: day.bytes for day in tx.wis2.days.of(source.name, self._today)})
+        self._days: dict[str, CentreDay] = {}
+
+    def take(self, heard: Sequence[Heard]) -> Taken:
+        readable = [one for one in map(self._read, heard) if one is not None]
+        last = self._tx.wis2.notices.last(self._source.name, (one.notification.data_id for one in readable))
+        stored: dict[str, Notice] = {}
+        for one in readable:
+            data_id = one.notification.data_id
+            notice = self._judge(one, last.get(data_id))
+            if notice is not None:
+                stored[data_id], last[data_id] = notice, notice.last
+        self._taken.readable = [(one.heard.broker, one.notification.published_at) for one in readable]
+        self._tx.wis2.notices.take(stored.values())
+        self._tx.wis2.days.add(self._days.values())
+        self._taken.notices = [one for one in stored.values() if one.last.state is State.COMING]
+        return self._taken
+
+    def _read(self, heard: Heard) -> _Readable | None:
+        """A message that an error of this program can't read is passed over too, as it would come for ever."""
+        topic: Topic | None = None
+        try:
+            topic = read_topic(heard.topic)
+            found = attempt_now("bridges.read", partial(read_notification, heard.payload), what=heard.topic)
+            sentence = "an error of this hub: its faults have it"
+        except BadInput as error:
+            found, sentence = None, str(error)
+        if topic is not None and found is not None:
+            return _Readable(heard, topic, found)
+        self._pass_over(heard, Verdict.REFUSED, sentence, None if topic is None else topic.centre)
+        return None
+
+    def _judge(self, one: _Readable, last: Last | None) -> Notice | None:
+        """The notification to store, if it takes the place of the last one."""
+        topic, notification = one.topic, one.notification
+        used_bytes = self._used_bytes[topic.centre]
+        found = judged(topic, notification, last, self._rules, used_bytes=used_bytes)
+        state = STATES.get(found.verdict)
+        if state is None:
+            self._pass_over(one.heard, found.verdict, found.sentence, topic.centre)
+            return None
+        announced_bytes = notification.link.length_bytes or 0
+        if state is State.COMING:
+            self._used_bytes[topic.centre] += announced_bytes
+            self._count(topic.centre, products=1, bytes=announced_bytes)
+        else:
+            self._pass_over(one.heard, found.verdict, found.sentence, topic.centre)
+        latest = Last(notification.id, notification.identity, notification.published_at, state)
+        return Notice(
+            self._source.name,
+            notification.data_id,
+            latest,
+            topic.text,
+            one.heard.payload,
+            one.heard.at,
+            topic.centre,
+            announced_bytes,
+            settled_at=one.heard.at if state is State.DELETED else None,
+        )
+
+    def _pass_over(self, heard: Heard, verdict: Verdict, sentence: str, centre: str | None) -> None:
+        self._taken.passed_over.append(PassedOver(heard.at, heard.broker, heard.topic, verdict.value, sentence))
+        if centre is None or verdict in {Verdict.DELETE, Verdict.WAIT}:
+            return
+        if verdict in {Verdict.COPY, Verdict.OLDER}:
+            self._count(centre, copies=1)
+        else:
+            self._count(centre, refused=1)
+
+    def _count(self, centre: str, **more: int) -> None:
+        day = self._days.get(centre) or CentreDay(self._source.name, centre, self._today)
+        self._days[centre] = replace(day, **{name: getattr(day, name) + count for name, count in more.items()})
+
+
+STATES = {Verdict.TAKE: State.COMING, Verdict.WAIT: State.WAITING, Verdict.DELETE: State.DELETED}
+"""The states of notifications that take the place of the last one of their data id."""

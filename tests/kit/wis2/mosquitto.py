@@ -1,0 +1,89 @@
+"""A mosquitto of the tests' own, which may be killed and started again with its sessions."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kit.capabilities import skip
+from kit.patience import wait_for
+from kit.ports import free_port
+
+
+class Mosquitto:
+    """One broker on loopback."""
+
+    def __init__(self, *lines: str, queue: int = 2_000) -> None:
+        program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
+        if program is None:
+            skip("mosquitto is not installed (apt-get install mosquitto)")
+        self._program = program
+        self.directory = Path(tempfile.mkdtemp(prefix="downburst-mosquitto."))
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        settings = (
+            f"listener {self.port} 127.0.0.1",
+            "allow_anonymous true",
+            "set_tcp_nodelay true",
+            f"max_queued_messages {queue}",
+            "persistence true",
+            "autosave_on_changes true",
+            "autosave_interval 1",
+            f"persistence_location {self.directory}/",
+            *lines,
+        )
+        (self.directory / "m.conf").write_text("\n".join(settings) + "\n")
+        # Started as root it goes on as its own user.
+        self.directory.chmod(0o777)
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    def start(self) -> Self:
+        """Starts it, and waits until it takes connections."""
+        with (self.directory / "log").open("ab") as log:
+            argv = [self._program, "-c", str(self.directory / "m.conf")]
+            self._process = subprocess.Popen(argv, stdout=log, stderr=log)
+        wait_for("a broker that takes connections", self._answers, 30)
+        return self
+
+    def stop(self) -> None:
+        """Ends it in an orderly way."""
+        self._end(kill=False)
+
+    def kill(self) -> None:
+        """`kill -9`."""
+        self._end(kill=True)
+
+    def lose_sessions(self) -> None:
+        """`kill -9` and a start without what it had stored."""
+        self.kill()
+        (self.directory / "mosquitto.db").unlink(missing_ok=True)
+        self.start()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def publish(self, topic: str, payloads: Iterable[bytes]) -> None:
+        """Publishes messages of one line each at QoS 1, in their order."""
+        argv = ["mosquitto_pub", "-h", "127.0.0.1", "-p", str(self.port), "-q", "1", "-t", topic, "-l"]
+        text = b"".join(payload + b"\n" for payload in payloads)
+        subprocess.run(argv, input=text, check=True, timeout=120, capture_output=True)
+
+    def _answers(self) -> bool:
+        argv = ["mosquitto_pub", "-h", "127.0.0.1", "-p", str(self.port), "-t", "alive", "-n"]
+        return subprocess.run(argv, capture_output=True, check=False, timeout=10).returncode == 0
+
+    def _end(self, *, kill: bool) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill() if kill else self._process.terminate()
+            self._process.wait(timeout=30)
