@@ -84,6 +84,7 @@ def test_each_announced_product_is_at_the_site_once_with_equal_bytes(scene: Scen
     assert scene.server.most_at_once <= 5, "connections to a host"
 
 
+@pytest.mark.all
 def test_a_file_that_is_late_comes_and_one_that_differs_is_never_stored(scene: Scene) -> None:
     scene.bridge()
     late, wrong, longer = (scene.serve(number, b"x" * 1_000 + b"%d" % number) for number in range(3))
@@ -99,6 +100,7 @@ def test_a_file_that_is_late_comes_and_one_that_differs_is_never_stored(scene: S
     assert len(scene.received()) == 1
 
 
+@pytest.mark.all
 def test_private_networks_are_asked_only_where_the_source_allows_them(scene: Scene) -> None:
     scene.bridge(may_ask_private=False)
     scene.announce(scene.serve(1, b"secret of this machine"))
@@ -111,6 +113,7 @@ def test_private_networks_are_asked_only_where_the_source_allows_them(scene: Sce
     until("the file", lambda: scene.received() == [b"secret of this machine"])
 
 
+@pytest.mark.all
 def test_redirects_are_followed_within_bounds(scene: Scene) -> None:
     scene.bridge()
     near, far = (scene.serve(number, b"%d" % number) for number in range(2))
@@ -135,6 +138,7 @@ def test_a_hub_killed_amid_its_downloads_has_every_data_id_once(scene: Scene) ->
     until("all files", lambda: scene.received() == contents)
 
 
+@pytest.mark.all
 def test_bytes_within_a_notification_need_no_server(scene: Scene) -> None:
     scene.bridge()
     content = b"METAR EDDF 291650Z"
