@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import MutableMapping
 from contextlib import suppress
-from functools import partial
 
 from downburst.bus.port import Bus
 from downburst.domain.bridges import SourceNow, Wis2Source
@@ -50,8 +49,7 @@ class Bridges:
     def _begin(self, source: Wis2Source) -> None:
         runner = self._runners[source.name] = SourceRunner(source, self._ledger, self._node, self._hub)
         self._now[source.name] = runner.now
-        kept = keep("bridges.source", partial(runner.run))
-        self._tasks[source.name] = start("bridges.keep", kept)
+        self._tasks[source.name] = start("bridges.source", keep("bridges.source", runner.run))
 
     async def _end(self, names: set[str]) -> None:
         tasks = [self._tasks.pop(name) for name in names]

@@ -93,16 +93,15 @@ class SourceRunner:
         if found is not None:
             hole, is_filled = found.hole, found.filled_by is not None
             work = partial(self._ledger.write, lambda tx: tx.wis2.holes.add(hole, filled=is_filled))
-            start("bridges.hole", keep("bridges.note", work))
+            start("bridges.hole", keep("bridges.hole", work))
 
     async def _listen(self, url: str, subscription: Subscription) -> None:
         while True:
             delivered = await subscription.next(TOGETHER)
-            what = f"{len(delivered)} notifications of {url}"
-            await attempt("bridges.intake", partial(self._take, url, subscription, delivered), what=what)
+            await keep("bridges.intake", partial(self._take, url, subscription, delivered))
 
     async def _take(self, url: str, subscription: Subscription, delivered: Sequence[Delivered]) -> None:
-        """Messages that could not be stored come again with the next connection."""
+        """Those that are not stored are tried again here, and come again with the next connection."""
         heard = [Heard(url, one.topic, one.payload, one.at) for one in delivered]
         judge = partial(_judge, source=self.source, heard=heard, own_centres=self._hub.own_centres)
         taken = await self._ledger.write(judge)
@@ -122,7 +121,7 @@ class SourceRunner:
             await self._release()
             for notice in await self._ledger.read(self._next):
                 self._at_work[notice.data_id] = notice.centre
-                start("bridges.product", self._fetch_one(notice))
+                start("bridges.fetch", self._fetch_one(notice))
             with suppress(TimeoutError):
                 async with asyncio.timeout(AGAIN_S):
                     await self._more.wait()

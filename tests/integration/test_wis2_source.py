@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
-from downburst.domain.bridges import Broker, FetchedProduct, Hole, State, WantedProduct, Wis2Source
+from downburst.bus.local import LocalBus
+from downburst.domain.bridges import Broker, FetchedProduct, Hole, SourceNow, State, WantedProduct, Wis2Source
 from downburst.domain.feeds import Feed
 from downburst.domain.products import Acknowledgement, Product
 from downburst.foundation.clock import SystemClock
 from downburst.foundation.errors import NodeAway, NotFetched
 from downburst.ledger import Ledger
+from downburst.supervision import FAULTS, tasks
 from downburst.wis2.properties import stated_in
+from downburst_bridges.service import Bridges
 from downburst_bridges.source import OfHub, SourceRunner
 from kit.patience import wait_for
 from kit.wis2.mosquitto import Mosquitto
@@ -162,6 +165,39 @@ async def test_an_error_of_the_hub_itself_ends_one_product_and_is_no_loop(scene:
         (failed,) = tx.wis2.notices.failed("dwd")
     assert failed.reason == "an error of this hub: its faults have it"
     assert scene.node.attempts == 3
+
+
+async def test_an_unknown_error_in_any_handler_stops_one_thing_at_most(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    armed = {"bridges.source", "bridges.intake", "bridges.read", "bridges.fetch", "bridges.hole"}
+    enter = tasks._enter
+
+    def throw(handler: str, work: Callable[[], Any]) -> Any:
+        if handler in armed:
+            armed.remove(handler)
+            raise ValueError(handler)
+        return enter(handler, work)
+
+    monkeypatch.setattr(tasks, "_enter", throw)
+    monkeypatch.setattr(tasks, "FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr("downburst_bridges.source.AGAIN_S", 0.1)
+    now: dict[str, SourceNow] = {}
+    hub = OfHub(tmp_path / "spool", "hub", SystemClock())
+    running = asyncio.create_task(Bridges(LocalBus(), scene.ledger, scene.node, hub, now).run())
+    await scene.until("a source", lambda: "dwd" in now and len(now["dwd"].standings) == 2)
+    await scene.until("subscriptions", lambda: all(one.bound for one in now["dwd"].standings.values()))
+    await scene.publish(scene.brokers[0], *(message(number, of=number) for number in range(10)))
+    await scene.until("their ends", lambda: scene.count() == {State.HELD: 8, State.FAILED: 1})
+    (refused,) = now["dwd"].passed_over
+    assert refused.sentence == "an error of this hub: its faults have it"
+    await asyncio.to_thread(scene.brokers[1].lose_sessions)
+    await scene.holes(1)
+    assert armed == set()
+    assert {"bridges.source", "bridges.intake"} <= {fault.handler for fault in FAULTS.all()}
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
 
 
 async def test_a_node_that_is_away_is_asked_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

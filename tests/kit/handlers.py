@@ -16,6 +16,7 @@ PRODUCT = (
     "contract/downburst_contract",
     "scheduler/downburst_scheduler",
     "services/downburst_alarms",
+    "services/downburst_bridges",
     "services/downburst_circuits",
     "services/downburst_ingest",
     "services/downburst_latency",
