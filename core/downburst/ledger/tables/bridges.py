@@ -5,7 +5,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Date,
     ForeignKey,
     Index,
     Integer,
@@ -15,7 +14,7 @@ from sqlalchemy import (
     Text,
 )
 
-from downburst.ledger.tables.base import NUMBER, Instant, metadata
+from downburst.ledger.tables.base import NUMBER, Day, Instant, metadata
 
 wis2_sources = Table(
     "wis2_sources",
@@ -61,7 +60,7 @@ wis2_days = Table(
     metadata,
     Column("source", ForeignKey("wis2_sources.name", ondelete="CASCADE"), primary_key=True),
     Column("centre", String(100), primary_key=True),
-    Column("day", Date, primary_key=True),
+    Column("day", Day, primary_key=True),
     Column("products", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("copies", BigInteger, nullable=False),

@@ -42,7 +42,7 @@ def upgrade() -> None:
         "wis2_days",
         sa.Column("source", sa.String(63), of("wis2_sources.name"), primary_key=True),
         sa.Column("centre", sa.String(100), primary_key=True),
-        sa.Column("day", sa.Date, primary_key=True),
+        sa.Column("day", sa.Integer, primary_key=True),
         *required(sa.BigInteger, "products", "bytes", "copies", "refused", "failed"),
     )
     op.create_table(
