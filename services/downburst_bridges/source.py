@@ -136,19 +136,21 @@ class SourceRunner:
         """The products to begin with. A centre whose servers are slow has no more than its share of downloads."""
         found = dict[str, Notice]()
         busy = Counter(self._at_work.values())
-        while True:
+        passed_by = True
+        while passed_by and len(self._at_work) + len(found) < AT_ONCE:
             full = {centre for centre, count in busy.items() if count >= AT_ONCE_OF_CENTRE}
-            new = 0
-            for one in tx.wis2.notices.coming(self.source.name, AT_ONCE * 2, without=full):
-                if len(self._at_work) + len(found) == AT_ONCE:
-                    break
-                is_known = one.data_id in self._at_work or one.data_id in found
-                if not is_known and busy[one.centre] < AT_ONCE_OF_CENTRE:
+            coming = tx.wis2.notices.coming(self.source.name, AT_ONCE * 2, without=full)
+            # Those of centres that get full by these may hide others, which the next look finds.
+            passed_by = False
+            for one in coming:
+                if one.data_id in self._at_work or one.data_id in found:
+                    continue
+                if busy[one.centre] >= AT_ONCE_OF_CENTRE:
+                    passed_by = True
+                elif len(self._at_work) + len(found) < AT_ONCE:
                     found[one.data_id] = one
                     busy[one.centre] += 1
-                    new += 1
-            if not new:
-                return list(found.values())
+        return list(found.values())
 
     async def _fetch_one(self, notice: Notice) -> None:
         """A refusal that is none of the product's, as that of a node that is away, is tried again later."""

@@ -19,7 +19,7 @@ from downburst.ledger import Ledger
 from downburst.supervision import FAULTS, tasks
 from downburst.wis2.properties import stated_in
 from downburst_bridges.service import Bridges
-from downburst_bridges.source import OfHub, SourceRunner
+from downburst_bridges.source import AT_ONCE_OF_CENTRE, OfHub, SourceRunner
 from kit.patience import wait_for
 from kit.wis2.mosquitto import Mosquitto
 from unit.bridges.test_intake import TOPIC, message
@@ -154,6 +154,30 @@ async def test_a_product_that_can_not_be_fetched_waits_for_a_person_and_hurts_no
             scene.node.refusals.clear()
             assert tx.wis2.notices.again("dwd") == 1
         await scene.until("the one", lambda: scene.count() == {State.HELD: 3})
+
+
+async def test_a_centre_whose_server_hangs_leaves_room_for_others(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch, hangs, waiting = scene.node.fetch, asyncio.Event(), list[str]()
+
+    async def hanging(wanted: WantedProduct) -> FetchedProduct:
+        if wanted.product.origin == "de-dwd":
+            waiting.append(wanted.product.product_id)
+            await hangs.wait()
+        return await fetch(wanted)
+
+    monkeypatch.setattr(scene.node, "fetch", hanging)
+    others = [message(number, of=number, data_id=f"fr-meteofrance/{number}") for number in range(40, 45)]
+    async with scene.running():
+        await scene.publish(scene.brokers[0], *(message(number, of=number) for number in range(40)))
+        await scene.until("its share", lambda: len(waiting) == AT_ONCE_OF_CENTRE)
+        payloads = [json.dumps(one).encode() for one in others]
+        await asyncio.to_thread(scene.brokers[0].publish, TOPIC.replace("de-dwd", "fr-meteofrance"), payloads)
+        await scene.until("those of the other centre", lambda: scene.count().get(State.HELD) == 5)
+        assert len(waiting) == AT_ONCE_OF_CENTRE
+        hangs.set()
+        await scene.until("all", lambda: scene.count() == {State.HELD: 45})
 
 
 async def test_an_error_of_the_hub_itself_ends_one_product_and_is_no_loop(scene: Scene) -> None:

@@ -1,7 +1,7 @@
 //! One attempt at a download.
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use downburst_fetch::{Expected, Failed, Fetched, Hop, Limits, Verifier, may_connect, next_hop};
@@ -23,10 +23,12 @@ pub(super) struct Download<'a> {
     pub(super) path: &'a Path,
 }
 
-/// The clients of all downloads, which keep connections.
+/// The clients of all downloads, which keep connections. A hub that fetches nothing makes none: each reads the host's
+/// certificates.
+#[derive(Default)]
 pub(super) struct Downloads {
-    public: Result<Client, String>,
-    private: Result<Client, String>,
+    public: OnceLock<Result<Client, String>>,
+    private: OnceLock<Result<Client, String>>,
 }
 
 impl Download<'_> {
@@ -38,12 +40,6 @@ impl Download<'_> {
 }
 
 impl Downloads {
-    pub(super) fn new() -> Self {
-        // A provider that is installed already is the same one.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        Self { public: client(false), private: client(true) }
-    }
-
     pub(super) async fn attempt(&self, download: &Download<'_>) -> Result<(Fetched, Spooled), Failed> {
         match tokio::time::timeout(download.limits.time(), self.fetch(download)).await {
             Ok(found) => found,
@@ -55,8 +51,12 @@ impl Downloads {
     }
 
     async fn fetch(&self, download: &Download<'_>) -> Result<(Fetched, Spooled), Failed> {
-        let client = if download.limits.private { &self.private } else { &self.public };
-        let client = client.as_ref().map_err(|error| Failed::ForGood(error.clone()))?;
+        let allows_private = download.limits.private;
+        let client = if allows_private { &self.private } else { &self.public };
+        let client = client
+            .get_or_init(|| client_of(allows_private))
+            .as_ref()
+            .map_err(|error| Failed::ForGood(error.clone()))?;
         let response = answer(client, download).await?;
         let pause = retry_after(&response);
         if let Some(failed) = Failed::of_status(response.status().as_u16(), pause) {
@@ -132,7 +132,9 @@ fn retry_after(response: &Response) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-fn client(allows_private: bool) -> Result<Client, String> {
+fn client_of(allows_private: bool) -> Result<Client, String> {
+    // A provider that is installed already is the same one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .redirect(redirect::Policy::none())
         .dns_resolver(Arc::new(Resolver { allows_private }))

@@ -16,6 +16,7 @@ use crate::hub::feeds::feed_writer::{Done, Spooled, Write};
 use crate::hub::feeds::{random_u64, unknown_feed};
 use crate::hub::{Hub, lock};
 use crate::lines::Failure;
+use crate::tls::hex;
 use download::{Download, Downloads};
 
 /// The downloads of a hub's node.
@@ -32,7 +33,7 @@ impl Fetching {
     pub(super) fn new(data_dir: &Path) -> Self {
         let spool = data_dir.join("fetched");
         let _ = std::fs::remove_dir_all(&spool);
-        Self { downloads: Downloads::new(), hosts: Mutex::default(), all: Semaphore::new(AT_ONCE), spool }
+        Self { downloads: Downloads::default(), hosts: Mutex::default(), all: Semaphore::new(AT_ONCE), spool }
     }
 
     /// Fetches a product and hands it to its feed.
@@ -105,10 +106,6 @@ fn refusal(failed: &Failed) -> Failure {
 fn share() -> Result<f64, Failure> {
     let number = random_u64().map_err(|error| Failure::new("io", error))?;
     Ok((number >> 11) as f64 / (1_u64 << 53) as f64)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The guide to WIS2 asks Global Caches to allow for at least five connections of a client.
