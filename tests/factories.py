@@ -11,6 +11,7 @@ from downburst.bus.local import LocalBus
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.alarms import Receiver
+from downburst.domain.bridges.exporting import ExportedFile
 from downburst.domain.circuits import Direction
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import FeedLog
@@ -23,7 +24,7 @@ from downburst.domain.products import Acknowledgement, Product
 from downburst.domain.receipts import Settled
 from downburst.domain.sites import Site
 from downburst.foundation.clock import Clock
-from downburst.foundation.errors import from_node
+from downburst.foundation.errors import NotKept, from_node
 from downburst.ledger import Ledger, Transaction
 from downburst.live.state import LiveState
 from downburst.live.traced import TracedSite, TracerQuestion
@@ -136,6 +137,7 @@ class NodeStandIn:
         self.restarts = 0
         self.sites_address: tuple[str, ...] = ("127.0.0.1:7370",)
         self.ca_sha256 = sha256(b"fake").hexdigest()
+        self.exports: dict[tuple[str, str, int], ExportedFile] = {}
         self._ledger = ledger
         self._tokens = 0
 
@@ -154,6 +156,12 @@ class NodeStandIn:
 
     async def logs(self) -> list[FeedLog]:
         return feed_logs(self._ask("logs", {}))
+
+    async def exported(self, feed: str, epoch: str, sequence: int) -> ExportedFile:
+        found = self.exports.get((feed, epoch, sequence))
+        if found is None:
+            raise NotKept(f"the log of {feed} no longer has the bytes of product {sequence}")
+        return found
 
     async def found_deliveries(
         self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None

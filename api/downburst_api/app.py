@@ -11,6 +11,7 @@ from downburst_api.alarms import routes as alarms
 from downburst_api.border import authorization, problems
 from downburst_api.border.idempotency import Idempotency
 from downburst_api.border.proxies import Forwarded
+from downburst_api.bridges import origin, publishers
 from downburst_api.bridges import routes as bridges
 from downburst_api.circuits import bookings
 from downburst_api.circuits import routes as circuits
@@ -92,6 +93,8 @@ MODULES = (
     upstreams,
     ldm,
     bridges,
+    publishers,
+    origin,
     circuits,
     topology,
     bookings,

@@ -12,6 +12,7 @@ from downburst.bus.port import Bus
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.alarms import Receiver
+from downburst.domain.bridges.exporting import ExportedFile
 from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, CircuitEnd, CircuitState, Port
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import Feed, FeedLog
@@ -80,6 +81,9 @@ class Node(Protocol):
 
     async def browse(self, wanted: Browse) -> Browsed:
         """The products of a feed's log that match; raises `BadPattern` for a pattern that the node can't use."""
+
+    async def exported(self, feed: str, epoch: str, sequence: int) -> ExportedFile:
+        """A file with the bytes of a product; raises `NotKept` if the log has none."""
 
     async def tracer(self, wanted: TracerQuestion) -> TracedSite:
         """The node's recording of a site's connections, judged."""

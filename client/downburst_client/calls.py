@@ -5,6 +5,7 @@ Generated from the routes by `unit.api.write_contract`; a test compares. Not to 
 
 from typing import Literal
 
+from downburst.domain.bridges.publishers import Step
 from downburst.domain.circuits.states import CircuitState
 from downburst.domain.latency import LatencyKind
 from downburst.domain.plans import Transport
@@ -30,7 +31,7 @@ from downburst_contract import (
     tracer,
     upstreams,
 )
-from downburst_contract.bridges import sources
+from downburst_contract.bridges import publishers, sources
 from downburst_contract.desk import calendar
 from downburst_contract.measuring import measurements
 from downburst_contract.paths import probes, siblings
@@ -928,6 +929,55 @@ def trace(
     )
 
 
+def list_publishers(*, cursor: str | None = None, limit: int | None = None) -> Call[list[publishers.Publisher]]:
+    """All publishers with the state of their brokers, by name."""
+    return Call(
+        "GET", path_of("v1", "publishers"), list[publishers.Publisher], query={"cursor": cursor, "limit": limit}
+    )
+
+
+def add_publisher(body: publishers.PublisherWanted) -> Call[publishers.Publisher]:
+    """Adds a publisher. It begins with the products that come after it is switched on."""
+    return Call("POST", path_of("v1", "publishers"), publishers.Publisher, body=body)
+
+
+def remove_publisher(publisher: str) -> Call[None]:
+    """Removes a publisher; its products are served no more."""
+    return Call("DELETE", path_of("v1", "publishers", publisher), None)
+
+
+def show_publisher(publisher: str) -> Call[publishers.Publisher]:
+    """A publisher with the state of its broker."""
+    return Call("GET", path_of("v1", "publishers", publisher), publishers.Publisher)
+
+
+def change_publisher(publisher: str, body: publishers.PublisherChange) -> Call[publishers.Publisher]:
+    """Changes a publisher; products that it has announced stay announced."""
+    return Call("PATCH", path_of("v1", "publishers", publisher), publishers.Publisher, body=body)
+
+
+def preview_notification(publisher: str) -> Call[publishers.AnnouncedProduct]:
+    """The notification of the newest product that matches, as it would be sent; nothing is sent."""
+    return Call("POST", path_of("v1", "publishers", publisher, "preview"), publishers.AnnouncedProduct)
+
+
+def list_announced_products(
+    publisher: str, *, step: Step | None = None, cursor: str | None = None, limit: int | None = None
+) -> Call[list[publishers.AnnouncedProduct]]:
+    """The last 1,000 products of a publisher, by the number of their notification, with what was sent."""
+    return Call(
+        "GET",
+        path_of("v1", "publishers", publisher, "products"),
+        list[publishers.AnnouncedProduct],
+        query={"step": step, "cursor": cursor, "limit": limit},
+    )
+
+
+def withdraw_product(publisher: str, body: publishers.Withdrawal) -> Call[publishers.AnnouncedProduct]:
+    """Announces that the data of a data id are withdrawn, and serves them no more; the product stays in its feed."""
+    return Call("POST", path_of("v1", "publishers", publisher, "withdraw"), publishers.AnnouncedProduct, body=body)
+
+
 def list_relays(*, cursor: str | None = None, limit: int | None = None) -> Call[list[relays.Relay]]:
     """All relays with their states, and the tunnels and legs of their newest reports."""
     return Call("GET", path_of("v1", "relays"), list[relays.Relay], query={"cursor": cursor, "limit": limit})
@@ -1410,3 +1460,13 @@ def volume_history(*, feed: str, minutes: int | None = None, until: str | None =
         latency.VolumeHistory,
         query={"feed": feed, "minutes": minutes, "until": until},
     )
+
+
+def download_record(publisher: str) -> Call[None]:
+    """The record of discovery of a publisher's dataset, as it was announced last."""
+    return Call("GET", path_of("wis2", publisher, "record.json"), None)
+
+
+def download_product(publisher: str, epoch: str, name: str) -> Call[None]:
+    """The bytes of a product that a publisher has announced, or a range of them; others don't exist here."""
+    return Call("GET", path_of("wis2", publisher, epoch, name), None)

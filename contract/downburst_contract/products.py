@@ -176,6 +176,58 @@ class Delivery(Answer):
     """Why it took so long: the largest first, those without a time last."""
 
 
+class Heard(Answer):
+    """The way of a notification through a source of this hub."""
+
+    bridge: str
+    heard_at: datetime
+    settled_at: datetime | None
+    """The time at which the log had the product."""
+
+
+class Wis2Statement(Answer):
+    """The statements of a notification of WIS2 about its product."""
+
+    topic: str
+    centre: str
+    notification_id: str
+    data_id: str
+    metadata_id: str | None
+    kind: str
+    """The relation of its link: `canonical` or `update`."""
+    published_at: datetime
+    """`pubtime`, on the clock of its centre."""
+    url: str
+    shortened: bool
+    """Members were left out, as the notification is too long for a product."""
+    heard: Heard | None
+    """Null on a hub that has the product from elsewhere, two days later, and after a later notification."""
+
+
+class Announcement(Answer):
+    """The announcement of a product by a publisher of this hub, or the refusal of it."""
+
+    publisher: str
+    notification_id: str
+    data_id: str
+    kind: str
+    topic: str
+    step: str
+    announced_at: datetime | None
+    reason: str
+
+
+class Bridged(Answer):
+    """The way of a product from another system, and to others."""
+
+    properties: str | None
+    """The statements of its source as they came, at most 8 KiB; null: it made none."""
+    statement: Wis2Statement | None
+    """Those of WIS2, read."""
+    announced: list[Announcement]
+    """By publishers, for as long as they serve it."""
+
+
 class ProductTraced(Answer):
     """A product with its delivery to each site."""
 
@@ -190,6 +242,7 @@ class ProductTraced(Answer):
     digest: str
     feed_class: Annotated[str, Field(alias="class")]
     kept: bool
+    bridged: Bridged
     states: dict[str, int]
     """How many sites are in each state."""
     deliveries: list[Delivery]

@@ -15,7 +15,7 @@ from pathlib import Path
 from downburst.domain.bridges import Broker, CentreDay, Notice, SourceNow, Standing, State, WantedProduct, Wis2Source
 from downburst.domain.products import Acknowledgement, Product
 from downburst.foundation.clock import Clock, to_us
-from downburst.foundation.errors import BadInput, DownburstError, NotFetched
+from downburst.foundation.errors import BadInput, DigestMismatch, DownburstError, NotFetched
 from downburst.ledger import Ledger, Transaction
 from downburst.supervision import attempt, keep, side_by_side, start
 from downburst.wis2.notifications import Notification, read_notification
@@ -45,7 +45,7 @@ class SourceRunner:
     """One source. A notification is stored before the broker hears of it; its product comes after that."""
 
     def __init__(self, source: Wis2Source, ledger: Ledger, node: ProductNode, hub: OfHub) -> None:
-        self.source = source
+        self.wanted = source
         self._ledger, self._node, self._hub = ledger, node, hub
         self._subscriptions: dict[str, Subscription] = {}
         self._more = asyncio.Event()
@@ -64,9 +64,9 @@ class SourceRunner:
     async def run(self) -> None:
         """Takes products until cancelled; those that were announced and not fetched are fetched by the next run."""
         self._hub.spool.mkdir(parents=True, exist_ok=True)
-        known_to = await self._ledger.read(lambda tx: tx.wis2.notices.known_to(self.source.name))
-        self._holes = HoleWatch(self.source.name, known_to)
-        for broker in self.source.brokers:
+        known_to = await self._ledger.read(lambda tx: tx.wis2.notices.known_to(self.wanted.name))
+        self._holes = HoleWatch(self.wanted.name, known_to)
+        for broker in self.wanted.brokers:
             self._subscriptions[broker.url] = Subscription(
                 broker, self._session(broker), clock=self._hub.clock, changed=partial(self._changed, broker.url)
             )
@@ -80,7 +80,7 @@ class SourceRunner:
 
     def _session(self, broker: Broker) -> Session:
         """That of a source for as long as it exists; other hubs have other ones, also by the same names."""
-        source = self.source
+        source = self.wanted
         made_us = 0 if source.created_at is None else to_us(source.created_at)
         key = hashlib.sha256(f"{made_us} {broker.url} {broker.user}".encode()).hexdigest()[:12]
         return Session(f"{self._hub.client_id}-{source.name}-{key}", source.filters, source.former_filters)
@@ -103,7 +103,7 @@ class SourceRunner:
     async def _take(self, url: str, subscription: Subscription, delivered: Sequence[Delivered]) -> None:
         """Those that are not stored are tried again here, and come again with the next connection."""
         heard = [Heard(url, one.topic, one.payload, one.at) for one in delivered]
-        judge = partial(_judge, source=self.source, heard=heard, own_centres=self._hub.own_centres)
+        judge = partial(_judge, source=self.wanted, heard=heard, own_centres=self._hub.own_centres)
         taken = await self._ledger.write(judge)
         for one in delivered:
             subscription.acknowledge(one)
@@ -129,7 +129,7 @@ class SourceRunner:
     async def _release(self) -> None:
         """With each day centres have bytes for products that wait."""
         today = self._hub.clock.now().astimezone(UTC).date()
-        if today != self._released_on and await self._ledger.write(partial(release, source=self.source)) == 0:
+        if today != self._released_on and await self._ledger.write(partial(release, source=self.wanted)) == 0:
             self._released_on = today
 
     def _next(self, tx: Transaction) -> list[Notice]:
@@ -139,7 +139,7 @@ class SourceRunner:
         passed_by = True
         while passed_by and len(self._at_work) + len(found) < AT_ONCE:
             full = {centre for centre, count in busy.items() if count >= AT_ONCE_OF_CENTRE}
-            coming = tx.wis2.notices.coming(self.source.name, AT_ONCE * 2, without=full)
+            coming = tx.wis2.notices.coming(self.wanted.name, AT_ONCE * 2, without=full)
             # Those of centres that get full by these may hide others, which the next look finds.
             passed_by = False
             for one in coming:
@@ -169,7 +169,11 @@ class SourceRunner:
         """True once its end is recorded."""
         try:
             work = partial(_hold, notice=notice, stored=await self._stored(notice))
+            self.now.centres[notice.centre].downloaded += 1
+            self.now.centres[notice.centre].last_at = self._hub.clock.now()
         except (NotFetched, BadInput) as error:
+            self.now.centres[notice.centre].errors += 1
+            self.now.centres[notice.centre].differing += isinstance(error, DigestMismatch)
             work = partial(_fail, notice=notice, reason=error.sentence)
         await self._ledger.write(work)
         return True
@@ -185,13 +189,13 @@ class SourceRunner:
             product,
             notification.link.length_bytes,
             (digest.method, digest.digest.hex()) if digest else None,
-            self.source.may_ask_private,
+            self.wanted.may_ask_private,
         )
         return (await self._node.fetch(wanted)).acknowledgement
 
     def _product(self, topic: Topic, notification: Notification, payload: bytes) -> Product:
         return Product(
-            self.source.feed,
+            self.wanted.feed,
             notification.data_id,
             created_at=notification.published_at,
             origin=topic.centre,

@@ -81,6 +81,9 @@ def test_each_announced_product_is_at_the_site_once_with_equal_bytes(scene: Scen
     until("all files", lambda: scene.received() == sorted(contents))
     until("the ends of all", lambda: scene.counts() == (0, 59, 0))
     assert max(scene.server.asked.values()) == 1, "each file is asked for once"
+    way = scene.hub.command("why", messages[7]["properties"]["data_id"], SITE).stdout
+    assert f"notification {messages[7]['id']} (canonical)" in way
+    assert "published 2026-11-23T04:00:00, heard by dwd" in way
     assert scene.server.most_at_once <= 5, "connections to a host"
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.bridges import Broker, FetchedProduct, Hole, SourceNow, State, WantedProduct, Wis2Source
+from downburst.domain.bridges import BridgesNow, Broker, FetchedProduct, Hole, State, WantedProduct, Wis2Source
+from downburst.domain.bridges.exporting import ExportedFile, Followed
 from downburst.domain.feeds import Feed
 from downburst.domain.products import Acknowledgement, Product
 from downburst.foundation.clock import SystemClock
@@ -43,6 +44,12 @@ class Node:
         assert remove
         await asyncio.to_thread(path.unlink)
         return self._keep(product)
+
+    async def follow(self, feed: str, after: int, *, limit: int = 100) -> Followed:
+        raise NotImplementedError
+
+    async def exported(self, feed: str, epoch: str, sequence: int) -> ExportedFile:
+        raise NotImplementedError
 
     def _keep(self, product: Product) -> Acknowledgement:
         assert product.product_id not in self.stored, "each product comes once"
@@ -206,9 +213,10 @@ async def test_an_unknown_error_in_any_handler_stops_one_thing_at_most(
     monkeypatch.setattr(tasks, "_enter", throw)
     monkeypatch.setattr(tasks, "FIRST_WAIT_S", 0.05)
     monkeypatch.setattr("downburst_bridges.source.AGAIN_S", 0.1)
-    now: dict[str, SourceNow] = {}
+    bridges = BridgesNow()
+    now = bridges.sources
     hub = OfHub(tmp_path / "spool", "hub", SystemClock())
-    running = asyncio.create_task(Bridges(LocalBus(), scene.ledger, scene.node, hub, now).run())
+    running = asyncio.create_task(Bridges(LocalBus(), scene.ledger, scene.node, hub, bridges).run())
     await scene.until("a source", lambda: "dwd" in now and len(now["dwd"].standings) == 2)
     await scene.until("subscriptions", lambda: all(one.bound for one in now["dwd"].standings.values()))
     await scene.publish(scene.brokers[0], *(message(number, of=number) for number in range(10)))

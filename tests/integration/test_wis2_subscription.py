@@ -104,3 +104,10 @@ async def test_a_broker_that_is_away_is_named_with_its_port() -> None:
     client = subscription(gone)
     await until("a fault that names the port", lambda: str(gone.port) in client.standing.fault)
     await client.stop()
+
+
+async def test_a_wrong_password_is_one_sentence() -> None:
+    with Mosquitto(passwords={"everyone": "another one"}) as guarded:
+        client = subscription(guarded)
+        await until("a fault", lambda: client.standing.fault.startswith("the broker refuses user everyone: not auth"))
+        await client.stop()

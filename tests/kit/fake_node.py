@@ -43,6 +43,8 @@ class FakeNode:
     """On which groups may ride; an `emit` that a circuit is up adds it."""
     ways: dict[str, Line] = field(default_factory=dict)
     """Known facts on the path of any product to a site, beyond its subscriptions."""
+    properties: dict[str, str | None] = field(default_factory=dict)
+    """The statements of sources, by product id."""
 
     def answer(self, job: Line) -> Line:
         """The fields of the answer to one job."""
@@ -246,6 +248,7 @@ class FakeNode:
             "digest": digest,
             "class": "grid",
             "kept": True,
+            "properties": self.properties.get(name),
         }
 
     def _sites_of(self, feed: str, product_id: str, only: str | None) -> list[Line]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -61,7 +62,7 @@ from factories import (
     unicast,
 )
 from kit.probes import step
-from kit.wis2.played import play_bridges
+from kit.wis2.played import play_bridges, play_publishers
 
 PRODUCT_STORED_US = 1_767_225_600_000_000
 
@@ -96,6 +97,7 @@ async def played(
     """Every answer of the hub, the same in every run."""
     numbers = iter(range(1, 1000))
     patch.setattr(secrets, "token_urlsafe", lambda _size: f"secret-{next(numbers)}")
+    patch.setattr("uuid.uuid4", lambda: UUID(int=next(numbers), version=4))
     patch.setattr("kit.fake_node.time_ns", lambda: to_us(clock.now()) * 1000)
     made, node = runtime(directory, ledger, clock)
     await made.probes.look()
@@ -112,6 +114,7 @@ async def played(
         await _ordering(play, ledger, clock)
         await _access(play, ledger)
         await play_bridges(play.ask, ledger, made.live, clock)
+        await play_publishers(play.ask, made, node)
         await _look(play)
         await _measurements(play, clock)
         await _end(play)

@@ -9,6 +9,7 @@ from sqlalchemy import Table
 from downburst.domain.access import AccessRequest, AccessToken, Caller, LinkKind, Role, Scope, User, acting
 from downburst.domain.alarms import Receiver, ReceiverKind, Silence
 from downburst.domain.bridges import Broker, Hole, Wis2Source
+from downburst.domain.bridges.publishers import Wis2Publisher
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
 from downburst.domain.feeds import Feed
 from downburst.domain.measurements import Figure, Measurement, TestPoint, Unit
@@ -68,6 +69,11 @@ def _wis2_feed(tx: Transaction) -> None:
 
 def _wis2_source(number: int) -> Wis2Source:
     return Wis2Source(f"wis2-{number}", "WIS2", (Broker("mqtts://one.example"),), ("cache/a/wis2/#",))
+
+
+def _wis2_publisher(number: int) -> Wis2Publisher:
+    broker, record = Broker("mqtts://one.example"), "urn:wmo:md:us-x:synop"
+    return Wis2Publisher(f"out-{number}", "WIS2", "us-x", "core/weather", record, broker, "https://hub.example")
 
 
 def _with_wis2_source(tx: Transaction) -> None:
@@ -242,6 +248,9 @@ ROWS: Mapping[str, Rows] = {
         tables.upstreams.ldm_accepts, lambda tx, n: tx.ldm.accepts.add(LdmAccept(0, "ANY", ".*", f"^host-{n}$"))
     ),
     "WIS2_SOURCES": Rows(tables.bridges.wis2_sources, lambda tx, n: tx.wis2.sources.add(_wis2_source(n)), _wis2_feed),
+    "WIS2_PUBLISHERS": Rows(
+        tables.bridges.wis2_publishers, lambda tx, n: tx.wis2.publishers.add(_wis2_publisher(n)), _wis2_feed
+    ),
     "WIS2_HOLES_OF_SOURCE": Rows(
         tables.bridges.wis2_holes,
         lambda tx, n: tx.wis2.holes.add(

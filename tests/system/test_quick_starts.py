@@ -1,5 +1,6 @@
 """The quick starts hold, word by word: their commands are typed, and their stated output appears."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.capabilities import needs
+from kit.capabilities import needs, skip
 from kit.namespaces import Lab
 from kit.node import SiteNode
 from kit.page_hub import ROOT
@@ -102,6 +103,22 @@ def test_a_slow_disk_is_told_from_a_slow_network(lab: Lab, tmp_path: Path) -> No
         operator.follow(scene, part="Its small products")
         operator.follow(scene, part="The site's name")
         operator.follow(DOCS / "quick-start-slow-site.md", part="If it is the disk")
+
+
+def test_a_feed_of_an_ldm_is_published_to_wis2(lab: Lab, tmp_path: Path) -> None:
+    if shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        skip("mosquitto is not installed (apt-get install mosquitto mosquitto-clients)")
+    scene = tmp_path / "scene.md"
+    scene.write_text(LDM_SCENE)
+    with ExitStack() as stack:
+        ldm = Reader(lab, "site", tmp_path / "ldm")
+        stack.callback(ldm.close)
+        ldm.follow(scene, part="An LDM")
+        own = {"LDM": lab.address("site"), "CENTRE": "us-unl-test"}
+        operator = Reader(lab, "hub", tmp_path / "operator", own)
+        stack.callback(operator.close)
+        operator.follow(scene, part="A hub")
+        operator.follow(DOCS / "quick-start-wis2.md")
 
 
 @pytest.fixture
@@ -206,6 +223,34 @@ done
 ```sh stays
 head -c 400000 /dev/urandom > grid.bin
 while true; do downburst put NGRID "grid/$((++number))" grid.bin; sleep 0.3; done
+```
+"""
+LDM_SCENE = """\
+## An LDM
+```sh stays
+DOWNBURST_LDM__LISTEN='["0.0.0.0:388"]' downburst hub --data-dir ~/hub
+```
+```text
+page and api at http://127.0.0.1:7371
+```
+```sh
+downburst feeds add 'IDS|DDPLUS' --ldm-feed-type 'IDS|DDPLUS'
+downburst sites add reader --ldm-host '.*'
+downburst subscriptions add reader 'IDS|DDPLUS'
+```
+```sh stays
+while true; do
+    printf 'SMVX52 TJSJ 2912%02d\\r\\r\\nAAXX 2912%02d\\r\\r\\n' "$number" "$number" > report
+    downburst put 'IDS|DDPLUS' "SMVX52 TJSJ 2912$((10 + ++number % 50))" report
+    sleep 0.5
+done
+```
+## A hub
+```sh stays
+downburst hub --data-dir ~/hub
+```
+```text
+page and api at http://127.0.0.1:7371
 ```
 """
 SCENE = """\

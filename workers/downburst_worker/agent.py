@@ -25,8 +25,7 @@ from downburst_worker.ledger_writer import BatchLoader, LedgerWriter
 from downburst_worker.messages.starting import start_job
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.probe_jobs import ProbeJobs
-from downburst_worker.remote.deliveries import RemoteDeliveries
-from downburst_worker.remote.tracer import RemoteTracer
+from downburst_worker.remote.questions import Remote
 from downburst_worker.reporter import Reporter
 from downburst_worker.reports import NodeReports
 from downburst_worker.roles import Role
@@ -54,8 +53,7 @@ class Agent(Asking):
         self._role = role
         shared = Shared(ledger, bus, live, clock)
         self._reporter = Reporter(shared, role)
-        self._remote = RemoteDeliveries(bus)
-        self._remote_tracer = RemoteTracer(bus)
+        self._remote = Remote(bus, settings.data_dir / "published", self.export)
         self._node = self._node_process(argv)
         self._writer = self._ledger_writer(ledger, load_batch)
         self._desired = DesiredState(settings, ledger, self._node, writer=self._writer, reporter=self._reporter)

@@ -7,6 +7,7 @@ from pathlib import Path
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.bridges import FetchedProduct, WantedProduct
+from downburst.domain.bridges.exporting import ExportedFile, Followed
 from downburst.domain.feeds import FeedLog
 from downburst.domain.products import Acknowledgement, Product
 from downburst.foundation.errors import NodeAway
@@ -20,13 +21,13 @@ from downburst_worker.messages.delivery_lines import (
     found_deliveries,
     product_facts,
 )
+from downburst_worker.messages.export_lines import export_job, exported_file, follow_job, followed
 from downburst_worker.messages.fetch_lines import fetch_job, fetched_product
 from downburst_worker.messages.log_lines import feed_logs
 from downburst_worker.messages.tracer_lines import traced_site, tracer_job
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.proving import prove_store
-from downburst_worker.remote.deliveries import RemoteDeliveries
-from downburst_worker.remote.tracer import RemoteTracer
+from downburst_worker.remote.questions import Remote
 from downburst_worker.roles import Role
 
 
@@ -36,8 +37,7 @@ class Asking:
     _settings: Settings
     _node: NodeProcess
     _role: Role
-    _remote: RemoteDeliveries
-    _remote_tracer: RemoteTracer
+    _remote: Remote
 
     @property
     def running(self) -> bool:
@@ -65,6 +65,19 @@ class Asking:
         """Fetches an announced product and stores it; raises `NotFetched` once all attempts have failed."""
         return fetched_product(await self._node.ask("fetch", timeout_s=FETCH_S, **fetch_job(wanted)))
 
+    async def follow(self, feed: str, after: int, *, limit: int = 100) -> Followed:
+        """The products behind a number of a feed's log, in their order."""
+        return followed(await self._node.ask("follow", **follow_job(feed, after, limit)))
+
+    async def exported(self, feed: str, epoch: str, sequence: int) -> ExportedFile:
+        """A file with the bytes of a product; raises `NotKept` if the log has none."""
+        return await self._remote.files.of((feed, epoch, sequence))
+
+    async def export(self, feed: str, epoch: str, sequence: int, path: Path) -> ExportedFile:
+        """Writes the bytes of a product into a file that is not there yet."""
+        job = export_job(feed, epoch, sequence, path)
+        return exported_file(await self._node.ask("export", timeout_s=INGEST_S, **job), path)
+
     async def check_pattern(self, pattern: str) -> None:
         """Raises `BadPattern`, with the position, unless the node can use the pattern."""
         await self._node.request("check-pattern", pattern=pattern)
@@ -75,7 +88,7 @@ class Asking:
         """The deliveries of a feed's products that match a name, with the known facts for each site."""
         job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
         found = found_deliveries(await self._node.ask("deliveries", **job))
-        return await self._remote.add(found, senders=self._role.share.senders, site=site)
+        return await self._remote.deliveries.add(found, senders=self._role.share.senders, site=site)
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
         """The products with these numbers in a feed's log; forgotten ones are left out."""
@@ -89,7 +102,7 @@ class Asking:
     async def tracer(self, wanted: TracerQuestion) -> TracedSite:
         """The recording of a site's connections by this node and by senders, judged."""
         found = traced_site(await self._node.ask("tracer", **tracer_job(wanted)))
-        return await self._remote_tracer.add(found, wanted, senders=self._role.share.senders)
+        return await self._remote.tracer.add(found, wanted, senders=self._role.share.senders)
 
     async def status(self) -> Line:
         """The node's report on its feeds and sessions."""

@@ -59,6 +59,7 @@ class Gate:
         self.nobodys = _steady(
             clock, limits.requests_per_minute_without_login, "requests without a login from this address"
         )
+        self.files = _steady(clock, limits.files_per_minute_without_login, "published files for this address")
         self.callers = _steady(clock, limits.requests_per_minute, "requests of this user")
         self.hashing = Hashing()
         self.wrong = Limit(clock, per_minute=30, burst=30, what="wrong tokens from this address")

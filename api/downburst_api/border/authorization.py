@@ -124,7 +124,8 @@ class Guard:
 
     def _limit(self, caller: Caller, rule: Rule) -> None:
         if not caller.known:
-            self._gate.nobodys.take(network_of(caller.peer))
+            limit = self._gate.files if rule.is_file_for_all else self._gate.nobodys
+            limit.take(network_of(caller.peer))
         elif caller.name != LOCAL and rule.scope is not Right.INGEST:
             self._gate.callers.take(caller.name)
 

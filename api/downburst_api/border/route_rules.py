@@ -56,6 +56,8 @@ class Rule:
     """Given in every rule that admits strangers or sites' administrators; a test requires it."""
     token_in_query: bool = False
     """True if a token that may only read is accepted as the parameter `token`."""
+    is_file_for_all: bool = False
+    """True for files that are published for machines without a login: their requests have a limit of their own."""
 
     @property
     def is_complete(self) -> bool:
@@ -64,6 +66,7 @@ class Rule:
 
 
 EVERYBODY = Rule(None, objects=())
+FILE_FOR_ALL = Rule(None, objects=(), is_file_for_all=True)
 SIGNED_IN = Rule(None, known=True, objects=())
 LATENCY = Rule(Scope.LATENCY, Own.QUERY, objects=(Object.SITE, Object.FEED))
 LISTED = Rule(Scope.READ, Own.QUERY, objects=(Object.SITE, Object.FEED))
@@ -182,6 +185,16 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/v1/upstreams"): DETAILS,
     ("POST", "/v1/upstreams"): OPERATE,
     ("DELETE", "/v1/upstreams/{upstream}"): OPERATE,
+    ("GET", "/wis2/{publisher}/{epoch}/{name}"): FILE_FOR_ALL,
+    ("GET", "/wis2/{publisher}/record.json"): FILE_FOR_ALL,
+    ("GET", "/v1/publishers"): DETAILS,
+    ("POST", "/v1/publishers"): OPERATE,
+    ("GET", "/v1/publishers/{publisher}"): DETAILS,
+    ("PATCH", "/v1/publishers/{publisher}"): OPERATE,
+    ("DELETE", "/v1/publishers/{publisher}"): OPERATE,
+    ("GET", "/v1/publishers/{publisher}/products"): DETAILS,
+    ("POST", "/v1/publishers/{publisher}/preview"): OPERATE,
+    ("POST", "/v1/publishers/{publisher}/withdraw"): OPERATE,
     ("GET", "/v1/bridges"): DETAILS,
     ("POST", "/v1/bridges"): OPERATE,
     ("GET", "/v1/bridges/{bridge}"): DETAILS,

@@ -78,7 +78,7 @@ async def holes(hub: Runtime, name: str) -> list[Hole]:
 async def passed_over(hub: Runtime, name: str) -> Sequence[PassedOver]:
     """The last messages that were passed over, the newest first."""
     await hub.ledger.read(lambda tx: tx.wis2.sources.one(name))
-    now = hub.live.bridges.get(name)
+    now = hub.live.bridges.sources.get(name)
     return [] if now is None else list(now.passed_over)[::-1]
 
 
@@ -89,4 +89,4 @@ async def _changed(hub: Runtime, work: Callable[[Transaction], T]) -> T:
 
 
 def _bridge(hub: Runtime, tx: Transaction, source: Wis2Source) -> Bridge:
-    return Bridge.of(source, hub.live.bridges.get(source.name), tx.wis2.notices.count(source.name))
+    return Bridge.of(source, hub.live.bridges.sources.get(source.name), tx.wis2.notices.count(source.name))

@@ -5,17 +5,21 @@ from collections.abc import Sequence
 
 from downburst.deliveries import Delivery, Factor, ProductFacts, Timing
 from downburst.deliveries.facts import ReceiptFacts
+from downburst_api.deliveries.bridged import Records, bridged_out
 from downburst_contract import products as shapes
 from downburst_contract.base import members
 
 
 def product_out(
-    product: ProductFacts, deliveries: Sequence[tuple[Delivery, Sequence[Factor]]]
+    product: ProductFacts, records: Records, deliveries: Sequence[tuple[Delivery, Sequence[Factor]]]
 ) -> shapes.ProductTraced:
     """A product with its delivery to each site, and the factors of the time that it took."""
-    kept = members(product, size="size_bytes")
-    states = dict(Counter(delivery.state.value for delivery, _ in deliveries))
-    return shapes.ProductTraced(**kept, states=states, deliveries=[_delivery(*one) for one in deliveries])
+    return shapes.ProductTraced(
+        **members(product, without=("properties",), size="size_bytes"),
+        bridged=bridged_out(product, records),
+        states=dict(Counter(delivery.state.value for delivery, _ in deliveries)),
+        deliveries=[_delivery(*one) for one in deliveries],
+    )
 
 
 def _delivery(delivery: Delivery, factors: Sequence[Factor]) -> shapes.Delivery:

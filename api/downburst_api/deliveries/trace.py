@@ -26,6 +26,7 @@ from downburst.foundation.errors import NotFound
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.feeds import unknown_feed
 from downburst_api.border.site_rights import feeds_shown
+from downburst_api.deliveries.bridged import records_of
 from downburst_api.deliveries.service import Context, context_of, judged
 from downburst_api.deliveries.shapes import product_out
 from downburst_api.deliveries.tcp import tcp_of_newest
@@ -83,13 +84,14 @@ async def _answer(  # noqa: PLR0913
     found = [(product, told) for answer in answers for product, told in answer.products]
     found.sort(key=lambda one: (one[0].stored_at, one[0].sequence), reverse=True)
     found = found[:limit]
-    context = await hub.ledger.read(lambda tx: context_of(tx, feeds, [product for product, _ in found]))
+    listed = [product for product, _ in found]
+    context, records = await hub.ledger.read(lambda tx: (context_of(tx, feeds, listed), records_of(tx, listed)))
     deliveries = [_judged(hub, context, *one, site) for one in found]
     # The tracer is asked about a single site only: a product may have hundreds.
     tcp = await tcp_of_newest(hub, chain.from_iterable(deliveries)) if site is not None else None
     products = [
-        product_out(product, [(one, _factors(hub, context, product, one, tcp)) for one in its])
-        for (product, _), its in zip(found, deliveries, strict=True)
+        product_out(product, way, [(one, _factors(hub, context, product, one, tcp)) for one in its])
+        for product, way, its in zip(listed, records, deliveries, strict=True)
     ]
     return Trace(
         asked=asked,

@@ -28,6 +28,7 @@ from downburst.live.state import LiveState, SiteSession
 from downburst.sketches.sheet import Sheet
 from downburst_api.http.parameters import Hub
 from downburst_api.latency.service import minute_of
+from downburst_api.metrics.bridges import BridgeFacts, bridges_of, bridges_text
 from downburst_api.metrics.circuits import circuits_text, offers_text
 from downburst_api.metrics.hub import (
     Standing,
@@ -77,6 +78,7 @@ class _Facts:
     alarms: list[Alarm]
     offers: list[CircuitOffer]
     probes: list[Probe]
+    bridges: BridgeFacts
     saved: list[Saved]
     outcomes: list[Settled]
     """Of feeds with a deadline."""
@@ -96,6 +98,7 @@ def _facts(tx: Transaction, *, since_minute: int, now: datetime) -> _Facts:
         alarms=tx.alerting.alarms.open(),
         offers=ordering.shown(tx, tx.planning.offers.all(), now),
         probes=probes_of(tx, now),
+        bridges=bridges_of(tx),
         saved=tx.fleet.siblings.savings(),
         outcomes=_outcomes(tx),
     )
@@ -166,6 +169,7 @@ def _texts(hub: Runtime, facts: _Facts, present: _Present) -> Iterator[str]:
     yield from circuits_text(facts.circuits, facts.measured, present.loads)
     yield from offers_text(facts.offers)
     yield from probes_text(facts.probes)
+    yield from bridges_text(facts.bridges, hub.live.bridges, hub.settings.name)
 
 
 GZIP_LEVEL = 1

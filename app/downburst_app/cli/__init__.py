@@ -77,6 +77,7 @@ COMMANDS = {
     "resends": "feeds.resend:app",
     "upstreams": "feeds.upstreams:app",
     "bridges": "bridges.bridges:app",
+    "publishers": "bridges.publishers:app",
     "ldm": "ldm.ldm:app",
     "notifyme": "ldm.ldm_tools:notifyme",
     "feedme": "ldm.ldm_tools:feedme",

@@ -52,6 +52,7 @@ class Housekeeping:
         measured = self._clock.now() - timedelta(days=self._settings.measurement_days)
         await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited, measured=measured))
         await self._ledger.write(partial(_forget_notices, days=self._settings.history_days))
+        await self._ledger.write(forget_outgoing)
 
 
 def _forget(tx: Transaction, *, oldest_minute: int, audited: datetime, measured: datetime) -> None:
@@ -67,6 +68,14 @@ def _forget_notices(tx: Transaction, *, days: float) -> None:
     tx.wis2.days.forget_before((now - timedelta(days=days)).astimezone(UTC).date())
 
 
+def forget_outgoing(tx: Transaction) -> None:
+    """Gives up announcements after a day, when their products may be gone; forgets them a day later."""
+    now = tx.clock.now()
+    tx.wis2.outbox.expire(now - OUTGOING_WAIT, "its broker was away for a day: its product may be gone")
+    tx.wis2.outbox.forget_before(now - NOTICES_KEPT)
+
+
+OUTGOING_WAIT = timedelta(days=1)
 NOTICES_KEPT = timedelta(days=2)
 """Caches of WIS2 keep products for a day."""
 HOUSEKEEPING_S = 3600.0

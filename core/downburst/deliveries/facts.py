@@ -25,6 +25,8 @@ class ProductFacts:
     feed_class: str
     kept: bool
     """True if the log still has the bytes; the description outlives them."""
+    properties: str | None = None
+    """The statements of its source, where they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)

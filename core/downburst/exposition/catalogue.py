@@ -285,6 +285,61 @@ OFFER_SETUP = _gauge(
     "offers",
 )
 
+GC_DOWNLOADED = _counter(
+    "wmo_wis2_gc_downloaded_total",
+    "products",
+    "Number of data items downloaded, by centre",
+    "centre_id report_by",
+    "centres",
+)
+GC_ERRORS = _counter(
+    "wmo_wis2_gc_downloaded_errors_total",
+    "products",
+    "Number of download errors, by centre",
+    "centre_id report_by",
+    "centres",
+)
+GC_LAST = _gauge(
+    "wmo_wis2_gc_last_download_timestamp_seconds",
+    "seconds",
+    "Timestamp of the last successful download, by centre",
+    "centre_id report_by",
+    "centres",
+)
+GC_INTEGRITY = _counter(
+    "wmo_wis2_gc_integrity_failed_total",
+    "products",
+    "Number of messages for which the integrity check failed, by centre",
+    "centre_id report_by",
+    "centres",
+)
+BRIDGE_CONNECTED = _gauge(
+    "downburst_bridge_connected", "", "1 while a broker of a source is connected", "bridge broker", "bridges brokers"
+)
+BRIDGE_LAST = _gauge(
+    "downburst_bridge_last_message_timestamp_seconds",
+    "seconds",
+    "Timestamp of the last message of a broker of a source",
+    "bridge broker",
+    "bridges brokers",
+)
+BRIDGE_PRODUCTS = _gauge(
+    "downburst_bridge_products",
+    "products",
+    "Announced products of the last two days by state",
+    "bridge state",
+    "bridges states",
+)
+PUBLISHER_CONNECTED = _gauge(
+    "downburst_publisher_connected", "", "1 while the broker of a publisher is connected", "publisher", "publishers"
+)
+PUBLISHER_PRODUCTS = _gauge(
+    "downburst_publisher_products",
+    "products",
+    "Products of the last two days by step: waiting, announced, refused or expired",
+    "publisher step",
+    "publishers steps",
+)
 PATH_PROBES = _gauge("downburst_path_probes_running", "probes", "Probes of the paths to sites that run now")
 PATH_KNEE = _gauge(
     "downburst_path_knee_bytes_per_second",
@@ -317,6 +372,8 @@ CATALOGUE: dict[str, tuple[Metric, ...]] = {
         *(DELIVERY_LATENCY, END_TO_END_LATENCY, QUEUEING, ACTION),
         *(ALARMS, CIRCUIT_RESERVED, CIRCUIT_MEASURED, CIRCUIT_BYTES, CIRCUIT_STATE),
         *(OFFER_ORDERS, OFFER_RESERVED, OFFER_SETUP, PATH_PROBES, PATH_KNEE),
+        *(GC_DOWNLOADED, GC_ERRORS, GC_LAST, GC_INTEGRITY, BRIDGE_CONNECTED, BRIDGE_LAST, BRIDGE_PRODUCTS),
+        *(PUBLISHER_CONNECTED, PUBLISHER_PRODUCTS),
     ),
     "Sender": (SENDER_READY, SENDER_DRAINING, SENDER_SESSIONS, SENDER_EGRESS, SENDER_RESTARTS, SENDER_BEAT),
 }

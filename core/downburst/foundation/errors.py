@@ -236,6 +236,12 @@ class NotFetched(Failure):
     status, code, title = 502, "not-fetched", "The product could not be fetched"
 
 
+class NotKept(Failure):
+    """The log no longer has the bytes of a product."""
+
+    status, code, title = 410, "not-kept", "The product is no longer kept"
+
+
 class NodeAway(Failure):
     """The node is not running or did not answer in time."""
 
@@ -268,6 +274,7 @@ _BY_NODE_CODE: dict[str, type[DownburstError]] = {
     "truncated": TruncatedUpload,
     "not-up": CircuitConflict,
     "not-fetched": NotFetched,
+    "not-kept": NotKept,
     "brokers-away": BrokersAway,
     "not-the-writer": AlreadyRunning,
 }

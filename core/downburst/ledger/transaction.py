@@ -10,6 +10,8 @@ from downburst.ledger.repositories.answers import Answers
 from downburst.ledger.repositories.audit import Audit
 from downburst.ledger.repositories.bridges.holes import Holes
 from downburst.ledger.repositories.bridges.notices import CentreDays, Notices
+from downburst.ledger.repositories.bridges.outgoing import Outbox
+from downburst.ledger.repositories.bridges.publishers import Wis2Publishers
 from downburst.ledger.repositories.bridges.sources import Wis2Sources
 from downburst.ledger.repositories.circuits import Circuits, Ports
 from downburst.ledger.repositories.clocks import Clocks
@@ -112,6 +114,8 @@ class Wis2:
         self.notices = Notices(connection, clock)
         self.days = CentreDays(connection)
         self.holes = Holes(connection, clock)
+        self.publishers = Wis2Publishers(connection, clock)
+        self.outbox = Outbox(connection, clock)
 
 
 class Enrolment:

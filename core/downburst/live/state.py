@@ -4,9 +4,10 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from downburst.domain.backlog import Backlog, CatchUpChanged, FeedBacklog
+from downburst.domain.bridges import BridgesNow
 from downburst.domain.events import (
     BacklogSeen,
     Event,
@@ -31,9 +32,6 @@ from downburst.live.catch_ups import CatchUps
 from downburst.live.paths import LivePaths
 from downburst.live.repairs import LegRepairs
 from downburst.recordings.recording import Report, report_of
-
-if TYPE_CHECKING:
-    from downburst.domain.bridges import SourceNow
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +195,7 @@ class LiveState:
         self.damages: dict[str, Damage] = {}
         """By feed."""
         self.repairs = LegRepairs()
-        self.bridges: dict[str, SourceNow] = {}
-        """By source."""
+        self.bridges = BridgesNow()
         self.control_bytes = 0
         self.paths = LivePaths()
         self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}

@@ -66,6 +66,12 @@ class LimitSettings(Section):
         gt=0,
         description="Requests without a login from one address in a minute. The default is 10 a second.",
     )
+    files_per_minute_without_login: float = Field(
+        default=12_000.0,
+        gt=0,
+        description="Published files of WIS2 (`/wis2/`) for one address in a minute. Global Caches ask for each "
+        "product when it is announced. The default is 200 a second.",
+    )
     head_s: float = Field(
         default=20.0,
         gt=0,

@@ -121,6 +121,36 @@ export interface Alive {
   status: string
 }
 
+/** A product on its way to a broker. */
+export interface AnnouncedProduct {
+  product_id: string
+  sequence: number
+  data_id: string
+  /** Of the notification. */
+  id: string
+  kind: string
+  topic: string
+  step: 'waiting' | 'announced' | 'refused' | 'expired'
+  made_at: string
+  announced_at: string | null
+  /** Of a refusal. */
+  reason: string
+  /** As it is sent; null if it is refused. */
+  notification: Record<string, unknown> | null
+}
+
+/** The announcement of a product by a publisher of this hub, or the refusal of it. */
+export interface Announcement {
+  publisher: string
+  notification_id: string
+  data_id: string
+  kind: string
+  topic: string
+  step: string
+  announced_at: string | null
+  reason: string
+}
+
 /** The profile that applies to the connections of a site, by the node that serves it. */
 export interface AppliedProfile {
   profile: string
@@ -251,6 +281,16 @@ export interface BridgeWanted {
   /** Products may be fetched from private networks. */
   may_ask_private?: boolean
   enabled?: boolean
+}
+
+/** The way of a product from another system, and to others. */
+export interface Bridged {
+  /** The statements of its source as they came, at most 8 KiB; null: it made none. */
+  properties: string | null
+  /** Those of WIS2, read. */
+  statement: Wis2Statement | null
+  /** By publishers, for as long as they serve it. */
+  announced: Announcement[]
 }
 
 /** A time in which a broker may have dropped notifications. */
@@ -940,6 +980,23 @@ export interface DataConnections {
   reason: string
 }
 
+/** The facts about a dataset that catalogues show. */
+export interface DatasetFacts {
+  title: string
+  description: string
+  organization: string
+  email: string
+  website: string
+  /** ISO 3166, two or three letters. */
+  country: string
+  keywords: string[]
+  /** The time of the first data. */
+  begin: string
+  /** West, south, east and north, degrees; null: the whole world. */
+  bounds?: number[] | null
+  license_url?: string | null
+}
+
 /** One-way delays in microseconds, corrected by the offset of the clocks. */
 export interface DelaySpread {
   min: number
@@ -1272,6 +1329,14 @@ export interface Health {
   ledger: string
   /** By name `ok`, or what is wrong. */
   probes: Record<string, string>
+}
+
+/** The way of a notification through a source of this hub. */
+export interface Heard {
+  bridge: string
+  heard_at: string
+  /** The time at which the log had the product. */
+  settled_at: string | null
 }
 
 /** Whether a site hears groups, as it was when it last joined one. */
@@ -2368,6 +2433,7 @@ export interface ProductTraced {
   digest: string
   class: string
   kept: boolean
+  bridged: Bridged
   /** How many sites are in each state. */
   states: Record<string, number>
   deliveries: Delivery[]
@@ -2378,6 +2444,86 @@ export type ProfileMode = 'static' | 'trial' | 'learn'
 
 /** The part of a profile that applies to the connections of a session. */
 export type ProfileState = 'static' | 'base' | 'canary' | 'learnt'
+
+/** A publisher with the state of its broker and the number of its products. */
+export interface Publisher {
+  publisher: string
+  feed: string
+  centre: string
+  topic: string
+  metadata_id: string
+  broker: BrokerState
+  base_url: string
+  pattern: string
+  media_type: string
+  by_heading: boolean
+  republishes: boolean
+  enabled: boolean
+  /** The title of its record of discovery; null: Global Brokers drop notifications without one. */
+  dataset: string | null
+  created_at: string | null
+  products: PublisherProducts
+}
+
+/** Properties of a publisher; those left out keep their value. */
+export interface PublisherChange {
+  feed?: string | null
+  centre?: string | null
+  /** Below `origin/a/wis2/CENTRE/data/`, such as `core/weather/surface-based-observations/synop`. */
+  topic?: string | null
+  metadata_id?: string | null
+  broker?: BrokerWanted | null
+  base_url?: string | null
+  pattern?: string | null
+  media_type?: string | null
+  by_heading?: boolean | null
+  republishes?: boolean | null
+  enabled?: boolean | null
+  /** Null: its record is published elsewhere. */
+  dataset?: DatasetFacts | null
+}
+
+/** The number of a publisher's products by step, in the last two days. */
+export interface PublisherProducts {
+  /** The broker has not acknowledged them. */
+  waiting: number
+  announced: number
+  refused: number
+  expired: number
+  /** The sequence of the last product of the feed that was looked at; null: the publisher has not begun. */
+  looked_at: number | null
+  /** Products of the feed that were not looked at yet. */
+  behind: number
+  /** The broker's last refusal; empty after an announcement. */
+  refusal: string
+}
+
+/** Products of a feed that are to be announced on a topic of WIS2. */
+export interface PublisherWanted {
+  publisher: string
+  feed: string
+  /** The centre-id under which this hub publishes; `-test` at its end is for tests. */
+  centre: string
+  /** Below `origin/a/wis2/CENTRE/data/`, such as `core/weather/surface-based-observations/synop`. */
+  topic: string
+  /** Of the dataset's record, such as `urn:wmo:md:us-unidata:synop`. */
+  metadata_id: string
+  /** The hub's own broker, from which Global Brokers take notifications. */
+  broker: BrokerWanted
+  /** The address under which others reach this hub, such as `https://hub.example`. */
+  base_url: string
+  /** Products whose ids match are announced. */
+  pattern?: string
+  media_type?: string
+  /** A gateway of the GTS: topics end with the headings of bulletins. */
+  by_heading?: boolean
+  /** Products that came by WIS2 are announced too, with their centre as the producer. */
+  republishes?: boolean
+  /** Look at the preview first. */
+  enabled?: boolean
+  /** For the record of discovery; null: it is published elsewhere. */
+  dataset?: DatasetFacts | null
+}
 
 /** The rates that are free throughout a window, on the path with the most from the hub. */
 export interface RateAnswer {
@@ -3069,6 +3215,9 @@ export interface Status {
   sessions: NodeSession[]
 }
 
+/** The place of a product on its way to a broker. */
+export type Step = 'waiting' | 'announced' | 'refused' | 'expired'
+
 /** A product that is in the log; `duplicate_of` instead of a sequence if it was there before.
     
     Members without a value are left out. */
@@ -3616,6 +3765,29 @@ export interface WindowFound {
   port: string
   /** Empty: the topology has no links at these ports, so the ports alone count. */
   path: CircuitHop[]
+}
+
+/** The statements of a notification of WIS2 about its product. */
+export interface Wis2Statement {
+  topic: string
+  centre: string
+  notification_id: string
+  data_id: string
+  metadata_id: string | null
+  /** The relation of its link: `canonical` or `update`. */
+  kind: string
+  /** `pubtime`, on the clock of its centre. */
+  published_at: string
+  url: string
+  /** Members were left out, as the notification is too long for a product. */
+  shortened: boolean
+  /** Null on a hub that has the product from elsewhere, two days later, and after a later notification. */
+  heard: Heard | null
+}
+
+/** Data that are withdrawn. */
+export interface Withdrawal {
+  data_id: string
 }
 
 /** Why a request was refused: one sentence with the problem and the remedy (RFC 9457). */

@@ -64,7 +64,7 @@ async def test_the_state_of_brokers_is_shown_while_the_source_is_at_work(hub: As
     now.passed_over.append(
         PassedOver(clock.now(), URL, "cache/a/wis2/x", "refused", "the message is no JSON in UTF-8")
     )
-    hub.runtime.live.bridges["dwd"] = now
+    hub.runtime.live.bridges.sources["dwd"] = now
     (broker,) = (await hub.ask("GET", "/v1/bridges/dwd"))["brokers"]
     assert (broker["bound"], broker["session_present"], broker["fault"]) == (2, True, "")
     (passed_over,) = await hub.ask("GET", "/v1/bridges/dwd/passed-over")

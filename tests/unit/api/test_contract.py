@@ -24,6 +24,8 @@ NO_JSON = {
     "/metrics": "text for Prometheus",
     "/v1/events": "a stream of events",
     "/v1/circuits.ics": "a calendar of its own format",
+    "/wis2/{publisher}/{epoch}/{name}": "the bytes of a product",
+    "/wis2/{publisher}/record.json": "a document of another standard",
 }
 
 

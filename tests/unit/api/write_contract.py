@@ -84,6 +84,8 @@ def main() -> None:
 
 
 OF_TEXTS = {
+    "GET /wis2/{publisher}/{epoch}/{name}": "GRIB…7777",
+    "GET /wis2/{publisher}/record.json": {"id": "urn:wmo:md:us-unidata:gfs", "type": "Feature"},
     "GET /metrics": 'downburst_sites_connected 1\ndownburst_feed_products_total{feed="NGRID"} 4\n',
     "GET /v1/circuits.ics": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n",
     "GET /v1/events": 'event: overview\ndata: {"hub": {"name": "hub"}}\n\n',

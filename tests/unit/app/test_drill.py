@@ -121,7 +121,7 @@ DAMAGES = [
     ("file node/log/NGRID/sequence", "epochs and sequences", "node/log/NGRID/sequence is not as in the backup"),
 ]
 INWARD = {
-    *("wis2_days", "wis2_holes", "wis2_notices"),
+    *("wis2_days", "wis2_holes", "wis2_notices", "wis2_outgoing", "wis2_places"),
     *("access_requests", "access_tokens", "alarms", "answers", "audit", "batches", "circuit_ports", "credentials"),
     *(
         "exceptions",

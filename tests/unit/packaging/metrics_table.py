@@ -51,5 +51,10 @@ SIZES = {
     "directions": 2,
     "states": 10,
     "offers": 20,
+    "centres": 100,
+    "bridges": 5,
+    "brokers": 2,
+    "publishers": 20,
+    "steps": 4,
 }
 """A large hub. One transport at a time brings a feed to a site; after a change there are series of both."""

@@ -53,7 +53,8 @@ def test_everything_asked_for_is_a_metric_and_the_board_needs_no_rules() -> None
 
 @pytest.mark.parametrize("metric", ALL.values(), ids=lambda metric: metric.name)
 def test_names_follow_the_conventions(metric: Metric) -> None:
-    assert re.fullmatch(r"downburst(_[a-z]+)+", metric.name)
+    # Those of WIS2's hierarchy have its names.
+    assert re.fullmatch(r"(downburst|wmo_wis2)(_[a-z]+)+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind is Kind.COUNTER)
     base = re.search(r"_(seconds|bytes)(_per_second)?(_total)?$", metric.name)
     assert (base[1] if base else "") == (metric.unit if metric.unit in ("seconds", "bytes") else "")

@@ -94,6 +94,7 @@ def product_facts(line: Line) -> ProductFacts:
         digest=line["digest"],
         feed_class=line["class"],
         kept=line["kept"],
+        properties=line.get("properties"),
     )
 
 

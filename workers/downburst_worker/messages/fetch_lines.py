@@ -1,8 +1,8 @@
 """The line by which the node fetches a product, and its answer."""
 
 from downburst.domain.bridges import FetchedProduct, WantedProduct
-from downburst.foundation.bounds import OutOfBounds
 from downburst.foundation.clock import to_us
+from downburst_worker.messages.export_lines import sha512_of
 from downburst_worker.messages.lines import acknowledgement, stated
 from downburst_worker.node import Line
 
@@ -25,10 +25,4 @@ def fetch_job(wanted: WantedProduct) -> Line:
 
 def fetched_product(answer: Line) -> FetchedProduct:
     """The outcome of a download."""
-    sha512 = answer["sha512"]
-    if not isinstance(sha512, str) or len(sha512) != SHA512_DIGITS or not set(sha512) <= set("0123456789abcdef"):
-        raise OutOfBounds("the node's sha512 is not 128 hexadecimal digits")
-    return FetchedProduct(acknowledgement(answer), sha512)
-
-
-SHA512_DIGITS = 128
+    return FetchedProduct(acknowledgement(answer), sha512_of(answer).hex())

@@ -84,7 +84,7 @@ def add_bridge(  # noqa: PLR0913
     Example: downburst bridges add dwd --feed WIS2 --broker mqtts://globalbroker.example
     --topic cache/a/wis2/de-dwd/data/core/#
     """
-    signed_in = given(user=user, password=_password(password_file), mqtt=mqtt)
+    signed_in = given(user=user, password=password_in(password_file), mqtt=mqtt)
     wanted = given(
         bridge=bridge,
         feed=feed,
@@ -203,7 +203,8 @@ def _account(one: dict[str, Any]) -> list[Any]:
     return [one[name] for name in names]
 
 
-def _password(path: Path | None) -> str | None:
+def password_in(path: Path | None) -> str | None:
+    """The password in a file; refuses one that can't be read."""
     try:
         return None if path is None else path.read_text().strip()
     except OSError as error:

@@ -8,6 +8,7 @@ import typer
 from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, measured, milliseconds, show, table
+from downburst_app.cli.feeds.bridge_lines import bridge_lines
 
 
 def trace(  # noqa: PLR0913
@@ -56,7 +57,8 @@ def why(
 ) -> None:
     """Explain why a product is missing at a site, or when it arrived and what took the time, and what to do.
 
-    The parts of its time are listed by size: queue, line, TCP, repair, circuit, disk, file, and the clocks' bound.
+    A product of WIS2 is followed back to its notification. The parts of its time are listed by size: queue, line,
+    TCP, repair, circuit, disk, file, and the clocks' bound.
 
     Example: downburst why nam.t06z.awip1284.grib2 unl.edu
     """
@@ -64,9 +66,12 @@ def why(
     found = HubClient(hub).ask("GET", "v1", "products", "trace", params=wanted)["products"][0]
     (delivery,) = found["deliveries"]
     if as_json:
-        show({name: found[name] for name in ("feed", "sequence", "product_id", "stored_at", "kept")} | delivery)
+        kept = ("feed", "sequence", "product_id", "stored_at", "kept", "bridged")
+        show({name: found[name] for name in kept} | delivery)
         return
     print(f"{found['product_id']} ({found['feed']}:{found['sequence']}), at the hub since {found['stored_at'][:19]}")
+    for line in bridge_lines(found):
+        print(line)
     print(f"{site}: {delivery['state']}: {delivery['reason']}")
     print(f"-> {delivery['next_action']}")
     for factor in delivery["factors"]:
@@ -128,6 +133,8 @@ def _print_product(one: dict[str, Any]) -> None:
     print(f"  {one['size']} bytes, class {one['class']}, digest {one['digest'][:16]}, log epoch {one['epoch']}")
     print(f"  created   {one['created_at']} by {one['origin']}")
     print(f"  at hub    {one['stored_at']}" + ("" if one["kept"] else ", bytes no longer in the log"))
+    for line in bridge_lines(one):
+        print(f"  {line}")
     states = ", ".join(f"{count} {state}" for state, count in sorted(one["states"].items()))
     print(f"  sites     {states or 'no site subscribes to this feed'}")
     table(

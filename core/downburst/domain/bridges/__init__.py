@@ -3,16 +3,19 @@
 from downburst.domain.bridges.fetching import FetchedProduct, WantedProduct
 from downburst.domain.bridges.intake import CentreDay, Hole, Last, Notice, State, Unsettled
 from downburst.domain.bridges.sources import Broker, Wis2Source
-from downburst.domain.bridges.standing import PassedOver, SourceNow, Standing
+from downburst.domain.bridges.standing import BridgesNow, CentreCounts, PassedOver, PublisherNow, SourceNow, Standing
 
 __all__ = [
+    "BridgesNow",
     "Broker",
+    "CentreCounts",
     "CentreDay",
     "FetchedProduct",
     "Hole",
     "Last",
     "Notice",
     "PassedOver",
+    "PublisherNow",
     "SourceNow",
     "Standing",
     "State",

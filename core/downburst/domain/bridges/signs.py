@@ -5,4 +5,4 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BridgesChanged:
-    """A source was added, changed or removed, or its failed products are to be tried again."""
+    """A source or publisher was added, changed or removed, or failed products are to be tried again."""

@@ -1,6 +1,6 @@
-"""The present state of a source, for people."""
+"""The present state of bridges, for people."""
 
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -34,6 +34,18 @@ class PassedOver:
 
 
 @dataclass(slots=True)
+class CentreCounts:
+    """The downloads of a centre's products since the hub started."""
+
+    downloaded: int = 0
+    errors: int = 0
+    differing: int = 0
+    """Of the errors: bytes that differ from the announced size or digest."""
+    last_at: datetime | None = None
+    """The last download."""
+
+
+@dataclass(slots=True)
 class SourceNow:
     """A source at work."""
 
@@ -41,6 +53,26 @@ class SourceNow:
     """By the broker's address."""
     passed_over: deque[PassedOver] = field(default_factory=lambda: deque(maxlen=MOST_PASSED_OVER))
     """The last ones; copies are left out."""
+    centres: defaultdict[str, CentreCounts] = field(default_factory=lambda: defaultdict(CentreCounts))
+
+
+@dataclass(slots=True)
+class PublisherNow:
+    """A publisher at work."""
+
+    standing: Standing = field(default_factory=Standing)
+    behind: int = 0
+    """Products of the feed that it has not looked at."""
+    refusal: str = ""
+    """The broker's last refusal; empty after an announcement."""
+
+
+@dataclass(slots=True)
+class BridgesNow:
+    """All bridges at work, by name."""
+
+    sources: dict[str, SourceNow] = field(default_factory=dict)
+    publishers: dict[str, PublisherNow] = field(default_factory=dict)
 
 
 MOST_PASSED_OVER = 100

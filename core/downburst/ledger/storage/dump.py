@@ -187,6 +187,7 @@ REACHING_OUT = frozenset(
         "probe_schedules",
         "site_receivers",
         "upstreams",
+        "wis2_publishers",
         "wis2_sources",
     }
 )

@@ -157,5 +157,8 @@ GROWTH: Mapping[str, Growth] = {
         "centres of WIS2, by what they announce",
         (Unique(("source", "data_id"), "source and data id"), Kept("kept for two days after their product is held")),
     ),
+    "wis2_outgoing": Growth("the hub", (Kept("one for each product of a publisher's feed, kept for two days"),)),
+    "wis2_places": Growth("the hub", (Unique(("publisher",), "publisher"),)),
+    "wis2_publishers": Growth("operators", (limits.WIS2_PUBLISHERS,)),
     "wis2_sources": Growth("operators", (limits.WIS2_SOURCES,)),
 }

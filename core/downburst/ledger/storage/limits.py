@@ -325,6 +325,14 @@ WIS2_SOURCES = RowLimit(
     "remove one first: downburst bridges list shows them",
     "each has a connection to each of its brokers",
 )
+WIS2_PUBLISHERS = RowLimit(
+    "wis2-publishers",
+    200,
+    "publishers of WIS2",
+    "hub",
+    "remove one first: downburst publishers list shows them",
+    "one for each dataset of a large centre",
+)
 WIS2_HOLES_OF_SOURCE = Newest(
     "wis2-holes-of-source", 1_000, "holes", "source", "a broker that restarts three times a day for a year"
 )

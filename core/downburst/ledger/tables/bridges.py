@@ -1,4 +1,4 @@
-"""Tables of bridges: sources of WIS2, their notifications, the accounts of centres, and holes."""
+"""Tables of bridges: sources of WIS2 with their notifications, accounts and holes; publishers and their outbox."""
 
 from sqlalchemy import (
     JSON,
@@ -80,4 +80,57 @@ wis2_holes = Table(
     Column("reason", Text, nullable=False),
     Column("filled_at", Instant),
     sqlite_autoincrement=True,
+)
+
+
+wis2_publishers = Table(
+    "wis2_publishers",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("feed", ForeignKey("feeds.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("centre", String(100), nullable=False),
+    Column("subtopic", String(300), nullable=False),
+    Column("metadata_id", String(200), nullable=False),
+    Column("broker", JSON, nullable=False),
+    Column("base_url", String(300), nullable=False),
+    Column("pattern", Text, nullable=False),
+    Column("media_type", String(100), nullable=False),
+    Column("by_heading", Boolean, nullable=False),
+    Column("republishes", Boolean, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("dataset", JSON),
+    Column("created_at", Instant, nullable=False),
+)
+
+
+wis2_places = Table(
+    "wis2_places",
+    metadata,
+    Column("publisher", ForeignKey("wis2_publishers.name", ondelete="CASCADE"), primary_key=True),
+    Column("epoch", String(20), nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+)
+
+
+wis2_outgoing = Table(
+    "wis2_outgoing",
+    metadata,
+    Column("publisher", ForeignKey("wis2_publishers.name", ondelete="CASCADE"), primary_key=True),
+    Column("id", String(36), primary_key=True),
+    Column("epoch", String(20), nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("data_id", String(255), nullable=False),
+    Column("product_id", String(255), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("topic", String(500), nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("digest", String(128), nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("made_at", Instant, nullable=False),
+    Column("step", String(16), nullable=False),
+    Column("announced_at", Instant),
+    Column("reason", Text, nullable=False),
+    Index("ix_wis2_outgoing_step", "publisher", "step"),
+    Index("ix_wis2_outgoing_data_id", "publisher", "data_id"),
+    Index("ix_wis2_outgoing_sequence", "publisher", "epoch", "sequence"),
 )

@@ -7,6 +7,8 @@ pub enum Failed {
     ForGood(String),
     /// The other end may do better later; it may name the time to wait.
     ForNow(String, Option<Duration>),
+    /// The bytes are not those that were announced. A file may be replaced while it is fetched.
+    Differs(String),
 }
 
 impl Failed {
@@ -24,7 +26,7 @@ impl Failed {
     /// The sentence about it.
     pub fn sentence(&self) -> &str {
         match self {
-            Self::ForGood(sentence) | Self::ForNow(sentence, _) => sentence,
+            Self::ForGood(sentence) | Self::ForNow(sentence, _) | Self::Differs(sentence) => sentence,
         }
     }
 }
@@ -45,7 +47,11 @@ impl Attempts {
     /// The pause before the next attempt after a failure; `None`: there is none. `share`: a random number from 0 to 1,
     /// so that many downloads don't come back together.
     pub fn next(&mut self, failed: &Failed, share: f64) -> Option<Duration> {
-        let Failed::ForNow(_, asked) = failed else { return None };
+        let asked = match failed {
+            Failed::ForGood(_) => return None,
+            Failed::ForNow(_, asked) => *asked,
+            Failed::Differs(_) => None,
+        };
         self.left = self.left.checked_sub(1)?;
         let pause = self.pause;
         self.pause = pause.saturating_mul(GROWTH).min(LONGEST_PAUSE);
@@ -100,5 +106,12 @@ mod tests {
             assert!(failed.sentence().contains(&status.to_string()));
         }
         assert_eq!(Failed::of_status(200, None), None);
+    }
+
+    #[test]
+    fn bytes_that_differ_are_fetched_again() {
+        let differs = Failed::Differs("x".to_owned());
+        assert_eq!(Attempts::new(2).next(&differs, 1.0), Some(FIRST_PAUSE));
+        assert_eq!((Attempts::new(1).next(&differs, 1.0), differs.sentence()), (None, "x"));
     }
 }

@@ -1,7 +1,7 @@
 //! The line protocol with the agent: jobs and queries in, answers and events out, one JSON object per line.
 use std::path::PathBuf;
 
-use downburst_hub::queries::{BrowseLine, DeliveriesLine, ProductsLine};
+use downburst_hub::queries::{BrowseLine, DeliveriesLine, ExportLine, FollowLine, ProductsLine};
 use downburst_model::WallMicros;
 use downburst_tracer::TracerLine;
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,10 @@ pub(crate) enum Action {
     Products(ProductsLine),
     /// Lists the products of a time range that match.
     Browse(BrowseLine),
+    /// Lists products in the order of their log.
+    Follow(FollowLine),
+    /// Writes the bytes of a product into a file.
+    Export(ExportLine),
     /// Judges a site's connections, with samples of them.
     Tracer(TracerLine),
     /// The whole set of TCP profiles.

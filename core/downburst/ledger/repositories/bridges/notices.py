@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, case, delete, func, insert, select, upda
 from downburst.domain.bridges import CentreDay, Last, Notice, State, Unsettled
 from downburst.foundation.clock import Clock
 from downburst.ledger.storage import rows
-from downburst.ledger.tables.bridges import wis2_days, wis2_notices
+from downburst.ledger.tables.bridges import wis2_days, wis2_notices, wis2_sources
 
 
 class Notices:
@@ -78,6 +78,14 @@ class Notices:
         query = select(table).where(table.c.source == source, table.c.state == State.FAILED.value)
         query = query.order_by(table.c.settled_at.desc(), table.c.data_id).limit(limit)
         return [_notice(row) for row in self._connection.execute(query)]
+
+    def of_product(self, feed: str, data_id: str, sequence: int) -> Notice | None:
+        """The one by which a product came into a feed; None once a later one of its data id is there."""
+        table, sources = wis2_notices, wis2_sources
+        query = select(table).join(sources, sources.c.name == table.c.source)
+        query = query.where(sources.c.feed == feed, table.c.data_id == data_id, table.c.sequence == sequence)
+        row = self._connection.execute(query.order_by(table.c.received_at).limit(1)).one_or_none()
+        return None if row is None else _notice(row)
 
     def settle(self, notice: Notice, state: State, *, reason: str = "", sequence: int | None = None) -> bool:
         """Records the end of a notification; false: a later one of its data id has taken its place."""

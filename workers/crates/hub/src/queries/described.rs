@@ -2,6 +2,15 @@
 use downburst_model::{Class, FeedName, ProductInfo, Sequence, WallMicros};
 use serde::Serialize;
 
+/// A product of a log, as answers describe it, with the statements of its source.
+#[derive(Debug, Serialize)]
+pub struct StatedProduct {
+    #[serde(flatten)]
+    product: DescribedProduct,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    properties: Option<String>,
+}
+
 /// A product of a log, as answers describe it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DescribedProduct {
@@ -18,6 +27,17 @@ pub struct DescribedProduct {
     class: Class,
     /// True if the log has its bytes.
     kept: bool,
+}
+
+impl StatedProduct {
+    /// Describes a product; `kept`: the log has its bytes.
+    pub fn of(info: &ProductInfo, kept: bool) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            product: DescribedProduct::of(info, kept),
+            properties: info.properties.as_ref().map(|it| text(it.as_bytes())),
+        }
+    }
 }
 
 impl DescribedProduct {

@@ -2,6 +2,7 @@
 mod browsing;
 mod deliveries;
 mod described;
+mod exporting;
 mod whereabouts;
 
 use downburst_model::Pattern;
@@ -10,7 +11,8 @@ use crate::jobs::Failure;
 
 pub use browsing::{Browse, BrowseAnswer, BrowseLine, LookRange};
 pub use deliveries::{DeliveriesLine, ProductsLine, Selection, SoughtProduct};
-pub use described::DescribedProduct;
+pub use described::{DescribedProduct, StatedProduct};
+pub use exporting::{ExportAnswer, ExportLine, FollowAnswer, FollowLine};
 pub use whereabouts::{
     DeliveriesAnswer, Receipt, SearchedLog, SearchedReceipts, SessionTrace, TracedProduct, Whereabouts,
 };

@@ -9,7 +9,7 @@ use downburst_model::{
 use downburst_session::{ClockOffset, Standing};
 use serde::Serialize;
 
-use super::DescribedProduct;
+use super::StatedProduct;
 use crate::session::{ProductView, SessionStatus, SessionView, WaitingBytes};
 use crate::sites::{SiteLine, SubscriptionLine};
 
@@ -100,7 +100,7 @@ pub struct DeliveriesAnswer<'a, R: Receipt> {
 #[derive(Debug, Serialize)]
 struct ProductAnswer<'a, R: Receipt> {
     #[serde(flatten)]
-    product: DescribedProduct,
+    product: StatedProduct,
     sites: Vec<SiteAnswer<'a, R>>,
 }
 
@@ -183,7 +183,7 @@ impl<'a, R: Receipt> Whereabouts<'a, R> {
     ) -> DeliveriesAnswer<'a, R> {
         let mut patterns = Compiled::default();
         let product = |(at, product): (usize, &TracedProduct<'_>)| ProductAnswer {
-            product: DescribedProduct::of(product.info, product.kept),
+            product: StatedProduct::of(product.info, product.kept),
             sites: self
                 .lines
                 .iter()

@@ -20,13 +20,12 @@ use crate::hub::circuits::{Circuits, describe_host};
 use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
 use crate::hub::feeds::{Feeds, failure, head, random_u64, unknown_feed};
-use crate::hub::figures::traffic;
-use crate::hub::figures::{Figures, silences};
+use crate::hub::figures::{Figures, silences, traffic};
 use crate::hub::legs::Legs;
 use crate::hub::legs::channels::Channels;
 use crate::hub::lock;
 use crate::hub::proof::Proof;
-use crate::hub::queries::{answer, browsing, deliveries, tracer};
+use crate::hub::queries::{answer, browsing, deliveries, exporting, tracer};
 use crate::hub::receipts::{Limits, Receipts};
 use crate::hub::roster::{Command, Handle, Roster};
 use crate::hub::session::Sessions;
@@ -268,6 +267,8 @@ async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
         Action::Deliveries(line) => deliveries::deliveries(hub, line).await,
         Action::Products(line) => deliveries::products(hub, line).await,
         Action::Browse(line) => browsing::browse(hub, line).await,
+        Action::Follow(line) => exporting::follow(hub, line).await,
+        Action::Export(line) => exporting::export(hub, line).await,
         Action::Tracer(line) => tracer::tracer(hub, line).await,
         Action::Circuits { circuits } => hub.circuits(circuits).await,
         Action::CircuitUp { circuit } => hub.circuit_up(circuit).await,

@@ -1,6 +1,7 @@
 //! Queries about products, their lists and whereabouts, and about the connections of sites.
 pub(super) mod browsing;
 pub(super) mod deliveries;
+pub(super) mod exporting;
 pub(super) mod tracer;
 
 use serde::Serialize;

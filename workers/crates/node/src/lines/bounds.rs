@@ -7,8 +7,8 @@ use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
 use downburst_session::{FIRST_CATCH_UP, is_catch_up};
 
 use super::{
-    Action, FeedLine, FetchLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine, ProbeLine, SiteLine,
-    Start,
+    Action, ExportLine, FeedLine, FetchLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine,
+    ProbeLine, ProveLine, SiteLine, Start,
 };
 
 impl Job {
@@ -17,27 +17,20 @@ impl Job {
         most("id", self.id, INTEGER_MAX)?;
         match &self.action {
             Action::Start(start) => check_start(start),
-            Action::Feeds { feeds } => {
-                many("feeds", feeds.len())?;
-                feeds.iter().try_for_each(check_feed)
-            }
-            Action::Sites { sites } => {
-                many("sites", sites.len())?;
-                sites.iter().try_for_each(check_site)
-            }
+            Action::Feeds { feeds } => each("feeds", feeds, check_feed),
+            Action::Sites { sites } => each("sites", sites, check_site),
             Action::Plan(plan) => check_plan(plan),
             Action::Ingest(line) => check_ingest(line),
             Action::Fetch(line) => check_fetch(line),
-            Action::Prove(line) => text("path", &line.path.to_string_lossy()),
+            Action::Prove(ProveLine { path, .. }) | Action::Export(ExportLine { path, .. }) => {
+                text("path", &path.to_string_lossy())
+            }
             Action::Upstreams { upstreams } => many("upstreams", upstreams.len()),
             Action::Ldm(line) => check_ldm(line),
             Action::CheckPattern { pattern } => text("pattern", pattern),
             Action::TcpProfiles { profiles } => downburst_hub::check_profiles(profiles),
             Action::Silences { feeds } => downburst_hub::check_silences(feeds),
-            Action::Circuits { circuits } => {
-                many("circuits", circuits.len())?;
-                circuits.iter().try_for_each(check_lease)
-            }
+            Action::Circuits { circuits } => each("circuits", circuits, check_lease),
             Action::CircuitUp { circuit } => check_lease(circuit),
             Action::CircuitProbe(probe) => check_train(probe),
             Action::Probe(probe) => probe.check(),
@@ -52,6 +45,7 @@ impl Job {
             Action::Deliveries(_)
             | Action::Products(_)
             | Action::Browse(_)
+            | Action::Follow(_)
             | Action::Tracer(_)
             | Action::Status
             | Action::Logs
@@ -191,6 +185,11 @@ fn moment(field: &str, at: WallMicros) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("`{field}` is {}, and no date: microseconds since 1970 of the years 1 to 9999", at.0))
+}
+
+fn each<T>(name: &str, all: &[T], check: impl FnMut(&T) -> Result<(), String>) -> Result<(), String> {
+    many(name, all.len())?;
+    all.iter().try_for_each(check)
 }
 
 fn many(field: &str, entries: usize) -> Result<(), String> {

@@ -106,11 +106,11 @@ async fn stored(mut response: Response, download: &Download<'_>) -> Result<(Fetc
     loop {
         let chunk = response.chunk().await.map_err(|error| Failed::ForNow(sentence(&error), None))?;
         let Some(chunk) = chunk else { break };
-        verifier.take(&chunk).map_err(|error| Failed::ForNow(error, None))?;
+        verifier.take(&chunk).map_err(Failed::Differs)?;
         spool.take(&chunk).await.map_err(|error| disk(&error))?;
     }
     // A file that is replaced while it is fetched is whole at the next attempt.
-    let fetched = verifier.finish().map_err(|error| Failed::ForNow(error, None))?;
+    let fetched = verifier.finish().map_err(Failed::Differs)?;
     Ok((fetched, spool.finish().await.map_err(|error| disk(&error))?))
 }
 

@@ -99,7 +99,8 @@ impl Fetching {
 }
 
 fn refusal(failed: &Failed) -> Failure {
-    Failure::new("not-fetched", failed.sentence().to_owned())
+    let code = if matches!(failed, Failed::Differs(_)) { "digest-mismatch" } else { "not-fetched" };
+    Failure::new(code, failed.sentence().to_owned())
 }
 
 /// A random number from 0 to 1.

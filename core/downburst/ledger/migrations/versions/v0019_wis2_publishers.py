@@ -1,0 +1,56 @@
+"""Publishers of WIS2, and the products that they announce."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from downburst.ledger.migrations.columns import of, optional, required
+
+revision = "0019"
+down_revision = "0018"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Forward."""
+    op.create_table(
+        "wis2_publishers",
+        sa.Column("name", sa.String(63), primary_key=True),
+        sa.Column("feed", sa.String(64), of("feeds.name"), nullable=False, index=True),
+        sa.Column("centre", sa.String(100), nullable=False),
+        sa.Column("subtopic", sa.String(300), nullable=False),
+        sa.Column("metadata_id", sa.String(200), nullable=False),
+        *required(sa.JSON, "broker"),
+        sa.Column("base_url", sa.String(300), nullable=False),
+        *required(sa.Text, "pattern"),
+        sa.Column("media_type", sa.String(100), nullable=False),
+        *required(sa.Boolean, "by_heading", "republishes", "enabled"),
+        *optional(sa.JSON, "dataset"),
+        *required(sa.BigInteger, "created_at"),
+    )
+    op.create_table(
+        "wis2_places",
+        sa.Column("publisher", sa.String(63), of("wis2_publishers.name"), primary_key=True),
+        sa.Column("epoch", sa.String(20), nullable=False),
+        *required(sa.BigInteger, "sequence"),
+    )
+    op.create_table(
+        "wis2_outgoing",
+        sa.Column("publisher", sa.String(63), of("wis2_publishers.name"), primary_key=True),
+        sa.Column("id", sa.String(36), primary_key=True),
+        sa.Column("epoch", sa.String(20), nullable=False),
+        sa.Column("sequence", sa.BigInteger, nullable=False),
+        sa.Column("data_id", sa.String(255), nullable=False),
+        sa.Column("product_id", sa.String(255), nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("topic", sa.String(500), nullable=False),
+        *required(sa.LargeBinary, "payload"),
+        sa.Column("digest", sa.String(128), nullable=False),
+        *required(sa.BigInteger, "size_bytes", "made_at"),
+        sa.Column("step", sa.String(16), nullable=False),
+        *optional(sa.BigInteger, "announced_at"),
+        *required(sa.Text, "reason"),
+    )
+    op.create_index("ix_wis2_outgoing_step", "wis2_outgoing", ["publisher", "step"])
+    op.create_index("ix_wis2_outgoing_data_id", "wis2_outgoing", ["publisher", "data_id"])
+    op.create_index("ix_wis2_outgoing_sequence", "wis2_outgoing", ["publisher", "epoch", "sequence"])

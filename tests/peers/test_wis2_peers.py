@@ -1,0 +1,94 @@
+"""What a hub publishes to WIS2, judged and stored by pywis-pubsub; docs/measuring-systems.md has the layout."""
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from integration.conftest import RunningHub, Starter, until
+from integration.test_wis2_out import Heard, content, hub_that_publishes, put
+from kit.peers.found import prepared
+from kit.wis2.mosquitto import Mosquitto
+
+pytestmark = pytest.mark.peers
+
+
+class Pywis:
+    """pywis-pubsub, with its schemas in a home of its own."""
+
+    def __init__(self, program: Path, home: Path) -> None:
+        self._program, self._environment = str(program), os.environ | {"HOME": str(home)}
+        self._environment.pop("PYTHONPATH", None)
+
+    def judge(self, notification: Path) -> dict[str, int]:
+        """The summary of its executable test suite."""
+        argv = [self._program, "ets", "validate", str(notification)]
+        found = subprocess.run(argv, env=self._environment, capture_output=True, text=True, timeout=60, check=False)
+        report = json.loads(found.stdout[found.stdout.index("{") :])
+        summary: dict[str, int] = report["ets-report"]["summary"]
+        return summary
+
+    @contextmanager
+    def subscribed(self, settings: Path, log: Path) -> Iterator[None]:
+        """Its subscriber, which stores what is announced."""
+        argv = [self._program, "subscribe", "-c", str(settings), "-d", "-v", "DEBUG"]
+        with log.open("wb") as out:
+            process = subprocess.Popen(argv, env=self._environment, stdout=out, stderr=out)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+@pytest.fixture
+def pywis() -> Pywis:
+    program, home = prepared("pywis-pubsub/venv/bin/pywis-pubsub", "pywis-pubsub/home")
+    return Pywis(program, home)
+
+
+@pytest.fixture
+def broker() -> Iterator[Mosquitto]:
+    rights = "user node\ntopic readwrite origin/#\nuser everyone\ntopic read #\n"
+    with Mosquitto(passwords={"node": "secret", "everyone": "everyone"}, rights=rights) as started:
+        yield started
+
+
+@pytest.fixture
+def hub(tmp_path: Path, broker: Mosquitto) -> Iterator[RunningHub]:
+    with ExitStack() as stack:
+        yield hub_that_publishes(Starter(tmp_path, stack), broker)
+
+
+def test_its_suite_passes_each_notification_and_its_subscriber_stores_each_product(
+    hub: RunningHub, broker: Mosquitto, pywis: Pywis, tmp_path: Path
+) -> None:
+    stored, settings, log = tmp_path / "stored", tmp_path / "pywis.yml", tmp_path / "pywis.log"
+    settings.write_text(
+        f"broker: mqtt://everyone:everyone@127.0.0.1:{broker.port}\nqos: 1\n"
+        "subscribe_topics:\n  - origin/a/wis2/#\nverify_data: true\nvalidate_message: true\n"
+        f"storage:\n  type: fs\n  options:\n    basedir: {stored}\n"
+    )
+    heard = Heard(broker)
+    contents = [content(number) for number in range(1, 30)]
+    with pywis.subscribed(settings, log):
+        until("its subscription", lambda: b"Subscribed" in log.read_bytes() or b"ubscri" in log.read_bytes())
+        for number, product in enumerate(contents, 1):
+            put(hub, f"SMVX{number:02} TJSJ 291200", product)
+        messages = heard.next(29)
+        wanted = sorted(hashlib.sha256(one).hexdigest() for one in contents)
+        until("all files", lambda: _digests(stored) == wanted)
+    for number, message in enumerate(messages):
+        file = tmp_path / f"{number}.json"
+        file.write_text(json.dumps(message))
+        assert pywis.judge(file) == {"PASSED": 7, "FAILED": 0, "SKIPPED": 0}
+
+
+def _digests(directory: Path) -> list[str]:
+    files = [path for path in directory.rglob("*") if path.is_file()]
+    return sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
