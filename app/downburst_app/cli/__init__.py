@@ -104,7 +104,7 @@ COMMANDS = {
     "demo": "hub.demo:demo",
     "analyze": "analyze:analyze",
     "generate": "feeds.generate:generate",
-    "import": "ldm.importing:app",
+    "import": "imports:app",
     "apply": "configuration.applying:apply",
     "diff": "configuration.applying:diff",
     "export": "configuration.applying:export",

@@ -1,4 +1,4 @@
-"""`downburst import`: the configuration of another system, converted to a declaration."""
+"""`downburst import ldm`: the configuration of an LDM, converted to a declaration."""
 
 import json
 import math
@@ -21,15 +21,7 @@ from downburst.ldm.server_file import read_server_file
 from downburst_app.cli.client import AsJson, show
 from downburst_app.cli.ldm.ldm_tools import node_path, sentence_of
 
-app = typer.Typer(help="Import the configuration of another system; the hub is not changed.", no_args_is_help=True)
 
-
-@app.callback()
-def _import() -> None:
-    """Import the configuration of another system; the hub is not changed."""
-
-
-@app.command("ldm")
 def import_ldm(
     *,
     ldmd_conf: Annotated[Path, typer.Option(help="LDM's ldmd.conf, with what it includes.")],
