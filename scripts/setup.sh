@@ -37,7 +37,7 @@ main() {
 tools() {
     optional_packages pkg-config=pkg-config
     openssl_headers || optional_packages no-headers-of-openssl=libssl-dev
-    optional_packages mosquitto=mosquitto mosquitto_pub=mosquitto-clients
+    optional_packages mosquitto=mosquitto mosquitto_pub=mosquitto-clients nginx=nginx-light
     optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
     optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium \
         mkfs.xfs=xfsprogs chronyc=chrony

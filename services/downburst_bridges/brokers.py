@@ -6,6 +6,7 @@ Messages are acknowledged by the caller, once they are stored: the broker sends 
 import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import paho.mqtt.client as mqtt
@@ -52,7 +53,7 @@ class Subscription(Connection):
         *,
         clock: Clock,
         changed: Changed = lambda _now: None,
-        ca_file: str | None = None,
+        ca_file: Path | None = None,
     ) -> None:
         self._session = session
         self._delivered: asyncio.Queue[Delivered] = asyncio.Queue()

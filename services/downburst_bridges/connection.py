@@ -2,9 +2,11 @@
 
 import asyncio
 import ssl
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import paho.mqtt.client as mqtt
@@ -14,6 +16,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from downburst.domain.bridges import Broker, Standing
 from downburst.foundation.clock import Clock
+from downburst_bridges.faults import fault_of
 
 Changed = Callable[[Standing], None]
 
@@ -29,7 +32,7 @@ class Connection:
         changed: Changed,
         *,
         keeps_session: bool,
-        ca_file: str | None,
+        ca_file: Path | None,
     ) -> None:
         self.broker, self.clock = broker, clock
         self._changed = changed
@@ -55,7 +58,7 @@ class Connection:
         self.standing = standing
         self._changed(standing)
 
-    def _made(self, client_id: str, *, keeps_session: bool, ca_file: str | None) -> mqtt.Client:
+    def _made(self, client_id: str, *, keeps_session: bool, ca_file: Path | None) -> mqtt.Client:
         is_5, path = self.broker.mqtt == 5, self.broker.websocket_path
         client = mqtt.Client(
             CallbackAPIVersion.VERSION2,
@@ -69,7 +72,7 @@ class Connection:
         if path is not None:
             client.ws_set_options(path)
         if self.broker.is_encrypted:
-            client.tls_set_context(ssl.create_default_context(cafile=ca_file))
+            client.tls_set_context(_trusting(ca_file))
         client.reconnect_delay_set(min_delay=1, max_delay=60)
         client.on_connect, client.on_connect_fail = self._on_connect, self._on_connect_fail
         client.on_disconnect = self._on_disconnect
@@ -84,7 +87,8 @@ class Connection:
         self.loop.call_soon_threadsafe(partial(self._came, refusal, session_present=flags.session_present))
 
     def _on_connect_fail(self, _client: mqtt.Client, _userdata: Any) -> None:
-        fault = f"{self.broker.host} takes no connection at port {self.broker.port}"
+        # The library calls this while it handles the error, and does not pass it on.
+        fault = fault_of(self.broker, sys.exception())
         self.loop.call_soon_threadsafe(partial(self._went, fault))
 
     def _on_disconnect(self, _client: mqtt.Client, _userdata: Any, _flags: Any, reason: ReasonCode, _: Any) -> None:
@@ -105,6 +109,14 @@ class Connection:
         fault, self._refusal = self._refusal or fault, ""
         self.lost(fault)
         self.is_now(replace(self.standing, connected_at=None, bound=0, fault=fault))
+
+
+def _trusting(ca_file: Path | None) -> ssl.SSLContext:
+    """Trusts the system's authorities, and those in a file."""
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(ca_file)
+    return context
 
 
 def said(reason: ReasonCode | MQTTErrorCode) -> str:

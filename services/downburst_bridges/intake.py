@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -37,12 +37,13 @@ class Taken:
     """The brokers and publication times of notifications."""
 
 
-def take(tx: Transaction, source: Wis2Source, heard: Sequence[Heard], *, own_centres: Iterable[str] = ()) -> Taken:
+def take(tx: Transaction, source: Wis2Source, heard: Sequence[Heard]) -> Taken:
     """Judges messages in their order, and stores what is to be fetched.
 
-    A message that nobody can read is passed over, and hurts no other one.
+    A message that can't be read is passed over, and hurts no other one. So is one of a centre that this hub has
+    published for: its products are here already.
     """
-    return _Intake(tx, source, frozenset(own_centres)).take(heard)
+    return _Intake(tx, source).take(heard)
 
 
 def release(tx: Transaction, source: Wis2Source) -> int:
@@ -83,11 +84,11 @@ class _Readable:
 class _Intake:
     """The messages of one transaction."""
 
-    def __init__(self, tx: Transaction, source: Wis2Source, own_centres: frozenset[str]) -> None:
+    def __init__(self, tx: Transaction, source: Wis2Source) -> None:
         self._tx, self._source, self._taken = tx, source, Taken()
         self._today = tx.clock.now().astimezone(UTC).date()
         policies = frozenset(Policy) if source.takes_recommended else frozenset({Policy.CORE})
-        self._rules = SourceRules(own_centres, policies, source.bytes_per_day)
+        self._rules = SourceRules(tx.wis2.publishers.centres(), policies, source.bytes_per_day)
         self._used_bytes = Counter({day.centre: day.bytes for day in tx.wis2.days.of(source.name, self._today)})
         self._days: dict[str, CentreDay] = {}
 

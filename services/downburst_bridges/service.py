@@ -50,7 +50,7 @@ class Bridges:
         self._bus, self._ledger = bus, ledger
 
         def publisher(wanted: Wis2Publisher) -> PublisherRunner:
-            return PublisherRunner(wanted, ledger, node, hub.clock)
+            return PublisherRunner(wanted, ledger, node, hub.clock, ca_file=hub.ca_file)
 
         def source(wanted: Wis2Source) -> SourceRunner:
             return SourceRunner(wanted, ledger, node, hub)

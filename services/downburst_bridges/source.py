@@ -23,7 +23,7 @@ from downburst.wis2.properties import properties_of
 from downburst.wis2.topics import Topic, read_topic
 from downburst_bridges.brokers import Delivered, Session, Subscription
 from downburst_bridges.holes import Found, HoleWatch
-from downburst_bridges.intake import Heard, Taken, release, take
+from downburst_bridges.intake import Heard, release, take
 from downburst_bridges.port import ProductNode
 from downburst_bridges.verdicts import Verdict
 
@@ -37,8 +37,8 @@ class OfHub:
     client_id: str
     """The begin of its names at brokers, which keep sessions by them."""
     clock: Clock
-    own_centres: tuple[str, ...] = ()
-    """Centres that it publishes for, and gateways that it feeds."""
+    ca_file: Path | None = None
+    """Authorities of brokers, besides those of the system."""
 
 
 class SourceRunner:
@@ -68,7 +68,11 @@ class SourceRunner:
         self._holes = HoleWatch(self.wanted.name, known_to)
         for broker in self.wanted.brokers:
             self._subscriptions[broker.url] = Subscription(
-                broker, self._session(broker), clock=self._hub.clock, changed=partial(self._changed, broker.url)
+                broker,
+                self._session(broker),
+                clock=self._hub.clock,
+                changed=partial(self._changed, broker.url),
+                ca_file=self._hub.ca_file,
             )
         for subscription in self._subscriptions.values():
             subscription.start()
@@ -103,7 +107,7 @@ class SourceRunner:
     async def _take(self, url: str, subscription: Subscription, delivered: Sequence[Delivered]) -> None:
         """Those that are not stored are tried again here, and come again with the next connection."""
         heard = [Heard(url, one.topic, one.payload, one.at) for one in delivered]
-        judge = partial(_judge, source=self.wanted, heard=heard, own_centres=self._hub.own_centres)
+        judge = partial(take, source=self.wanted, heard=heard)
         taken = await self._ledger.write(judge)
         for one in delivered:
             subscription.acknowledge(one)
@@ -206,10 +210,6 @@ class SourceRunner:
         path = self._hub.spool / secrets.token_hex(8)
         path.write_bytes(content)
         return path
-
-
-def _judge(tx: Transaction, *, source: Wis2Source, heard: Sequence[Heard], own_centres: Sequence[str]) -> Taken:
-    return take(tx, source, heard, own_centres=own_centres)
 
 
 def _hold(tx: Transaction, *, notice: Notice, stored: Acknowledgement) -> None:

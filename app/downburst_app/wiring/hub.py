@@ -342,7 +342,12 @@ class Hub:
         yield "hub.probes", self._watchdogs.probes.run
         facts = (self._ledger, self._bus, self._live, self._clock)
         yield "probes.run", ProbeRunner(*facts, node=self._agent.probes, bookings=self._circuits.tests).run
-        of_hub = OfHub(self._settings.data_dir / "announced", f"downburst-{self._settings.name}", self._clock)
+        of_hub = OfHub(
+            self._settings.data_dir / "announced",
+            f"downburst-{self._settings.name}",
+            self._clock,
+            self._settings.bridges_ca_file,
+        )
         yield "bridges.run", Bridges(self._bus, self._ledger, self._agent, of_hub, self._live.bridges).run
         yield from self._house.runs()
         yield from self._beside.runs()

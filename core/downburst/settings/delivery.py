@@ -1,5 +1,7 @@
 """The flow of products through a hub: uploads, connections with sites, egress, hand-over of receipts."""
 
+from pathlib import Path
+
 from pydantic import BaseModel, Field
 
 
@@ -25,6 +27,11 @@ class DeliverySettings(BaseModel):
         default=None,
         description="Address at which the hub's node answers STAMP requests (RFC 8762), such as 0.0.0.0:862; none: "
         "nowhere. At most 100 a second from one source, and no answer is larger than its request.",
+    )
+    bridges_ca_file: Path | None = Field(
+        default=None,
+        description="PEM file of authorities, besides those of the system, for brokers of sources and publishers, "
+        "and for servers of announced products.",
     )
     data_connections: int = Field(
         default=16,

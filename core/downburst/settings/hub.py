@@ -4,6 +4,7 @@ Sources, strongest first: the command line, the environment (`DOWNBURST_DATA_DIR
 `DOWNBURST_MULTICAST__RATE_BPS`), the settings file (TOML, the same names), the defaults below.
 """
 
+import ssl
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
@@ -54,6 +55,16 @@ class Settings(ProcessSettings, DeliverySettings, RecordSettings, BaseSettings):
         if address is not None:
             ip_address(split_address(address)[0])
         return address
+
+    @field_validator("bridges_ca_file")
+    @classmethod
+    def _has_certificates(cls, file: Path | None) -> Path | None:
+        if file is not None:
+            try:
+                ssl.create_default_context().load_verify_locations(file)
+            except OSError as error:
+                raise ValueError(f"{file} has no certificates in PEM that can be read ({error.strerror})") from error
+        return file
 
     @field_validator("kafka")
     @classmethod

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import paho.mqtt.client as mqtt
@@ -30,7 +31,7 @@ class Outlet(Connection):
         client_id: str,
         clock: Clock,
         changed: Changed = lambda _now: None,
-        ca_file: str | None = None,
+        ca_file: Path | None = None,
     ) -> None:
         self._waiting: dict[int, asyncio.Future[str]] = {}
         """By the number of their packets. An answer is heard in the loop's next turn at the earliest."""

@@ -29,8 +29,17 @@ from downburst_bridges.publishing.port import PublishedNode
 class PublisherRunner:
     """One publisher. A product is in the outbox before the place in the feed moves, and leaves it once announced."""
 
-    def __init__(self, publisher: Wis2Publisher, ledger: Ledger, node: PublishedNode, clock: Clock) -> None:
+    def __init__(
+        self,
+        publisher: Wis2Publisher,
+        ledger: Ledger,
+        node: PublishedNode,
+        clock: Clock,
+        *,
+        ca_file: Path | None = None,
+    ) -> None:
         self.wanted = publisher
+        self._ca_file = ca_file
         self._ledger, self._node, self._clock = ledger, node, clock
         self._pattern = re2.compile(publisher.pattern)
         self._more = asyncio.Event()
@@ -44,7 +53,13 @@ class PublisherRunner:
         """Announces products until cancelled."""
         name = self.wanted.name
         client_id = f"downburst-publisher-{name}-{uuid.uuid4().hex[:12]}"
-        outlet = Outlet(self.wanted.broker, client_id=client_id, clock=self._clock, changed=self._stands)
+        outlet = Outlet(
+            self.wanted.broker,
+            client_id=client_id,
+            clock=self._clock,
+            changed=self._stands,
+            ca_file=self._ca_file,
+        )
         outlet.start()
         try:
             records = keep("bridges.record", self._announce_record, every_s=RECORD_LOOK_S)

@@ -4,12 +4,15 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from paho.mqtt.publish import multiple
+
+from downburst.domain.ordering.providers import Certificate
 from kit.capabilities import skip
 from kit.patience import wait_for
 from kit.ports import free_port
@@ -95,6 +98,35 @@ class Mosquitto:
         argv = ["mosquitto_pub", "-h", "127.0.0.1", "-p", str(self.port), "-q", "1", "-t", topic, "-l"]
         text = b"".join(payload + b"\n" for payload in payloads)
         subprocess.run(argv, input=text, check=True, timeout=120, capture_output=True)
+
+    def encrypted(self, files: Certificate) -> int:
+        """Adds a port for TLS, before it starts; returns it. Started as root, it reads the files as its own user."""
+        port = free_port()
+        lines = [f"listener {port} 127.0.0.1"]
+        for name, file in (("certfile", files.certificate), ("keyfile", files.key)):
+            lines.append(f"{name} {shutil.copy(file, self.directory / f'{port}.{name}')}")
+            (self.directory / f"{port}.{name}").chmod(0o644)
+        self._more(*lines)
+        return port
+
+    def with_websockets(self) -> int:
+        """Adds a port for WebSockets, before it starts; returns it."""
+        port = free_port()
+        self._more(f"listener {port} 127.0.0.1", "protocol websockets")
+        return port
+
+    def publish_all(
+        self, messages: Sequence[tuple[str, bytes]], user: str | None = None, password: str | None = None
+    ) -> None:
+        """Publishes messages of several topics at QoS 1, in their order."""
+        wanted: list[Any] = [{"topic": topic, "payload": payload, "qos": 1} for topic, payload in messages]
+        if wanted:
+            auth: Any = None if user is None else {"username": user, "password": password}
+            multiple(wanted, "127.0.0.1", self.port, auth=auth)
+
+    def _more(self, *lines: str) -> None:
+        with (self.directory / "m.conf").open("a") as file:
+            file.write("\n".join(lines) + "\n")
 
     def _answers(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=10):

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from contract.test_ledger_publishers import PUBLISHER
 from downburst.domain.bridges import Broker, CentreDay, State, Unsettled, Wis2Source
+from downburst.domain.bridges.publishers import Place
 from downburst.domain.feeds import Feed
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger, Transaction
@@ -48,7 +50,13 @@ class Station:
     def hears(self, *messages: object, broker: str = ONE, topic: str = TOPIC) -> Taken:
         payloads = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in messages]
         heard = [Heard(broker, topic, payload, self._clock.now()) for payload in payloads]
-        return take(self._tx, self._source, heard, own_centres=["us-ours"])
+        return take(self._tx, self._source, heard)
+
+    def refusals(self, one: object, topic: str) -> list[str]:
+        """The sentences about a message that is refused."""
+        taken = self.hears(one, topic=topic)
+        assert not taken.notices
+        return [one.sentence for one in taken.passed_over if one.verdict == Verdict.REFUSED]
 
     def day(self, centre: str = "de-dwd") -> CentreDay | None:
         days = self._tx.wis2.days.of("dwd", self._clock.now().date())
@@ -150,7 +158,18 @@ def test_a_product_larger_than_the_rest_of_the_day_lets_smaller_ones_pass(tx: Tr
     assert (failed.data_id, failed.reason) == ("de-dwd/synop/1", "no room")
 
 
-def test_own_and_recommended_data_are_refused(station: Station) -> None:
-    for topic in (TOPIC.replace("de-dwd", "us-ours"), TOPIC.replace("core", "recommended")):
-        taken = station.hears(message(1), topic=topic)
-        assert [one.verdict for one in taken.passed_over] == [Verdict.REFUSED]
+def test_own_and_recommended_data_are_refused(station: Station, tx: Transaction) -> None:
+    tx.feeds.add(Feed(PUBLISHER.feed))
+    ours = TOPIC.replace("de-dwd", PUBLISHER.centre)
+    tx.wis2.publishers.add(PUBLISHER)
+    taken = station.hears(message(1), topic=ours)
+    assert len(taken.notices) == 1, "a publisher that has not begun refuses nothing"
+    tx.wis2.publishers.change(replace(PUBLISHER, enabled=True))
+    refusal = "it is of us-unidata, for which this hub publishes: it would come round again"
+    assert station.refusals(message(2, of=2), topic=ours) == [refusal]
+    tx.wis2.publishers.move(PUBLISHER.name, Place("7", 1))
+    tx.wis2.publishers.change(PUBLISHER)
+    assert station.refusals(message(2, of=2), topic=ours) == [refusal], "switched off, it has published"
+    recommended = TOPIC.replace("core", "recommended")
+    refusal = "it is recommended data, which this source does not take"
+    assert station.refusals(message(2, of=2), topic=recommended) == [refusal]

@@ -85,6 +85,15 @@ def test_parts_beside_the_hub_need_both_servers(tmp_path: Path, text: str, name:
     assert "\n" not in refused.value.sentence
 
 
+def test_a_file_without_certificates_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    with pytest.raises(BadSettings, match=r"'bridges_ca_file' can't be used: .* has no certificates in PEM"):
+        load_settings(None, bridges_ca_file=file)
+    file.write_text("no certificate")
+    with pytest.raises(BadSettings, match="has no certificates in PEM"):
+        load_settings(None, bridges_ca_file=file)
+
+
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match="does not exist"):
         load_settings(tmp_path / "none.toml")

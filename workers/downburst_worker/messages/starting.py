@@ -1,5 +1,6 @@
 """The job that starts a node."""
 
+from pathlib import Path
 from socket import gethostname
 
 from downburst.settings.hub import Settings
@@ -23,6 +24,7 @@ def start_job(settings: Settings, *, sends: bool) -> Line:
         "batch_seconds": settings.batch_seconds,
         "tcp_congestion": settings.tcp_congestion,
         "stamp_listen": settings.stamp_listen,
+        "fetch_ca_file": _path(settings.bridges_ca_file),
         "data_connections": settings.data_connections,
         "receipt_hours": settings.receipt_hours,
         "receipt_bytes": settings.receipt_bytes,
@@ -32,3 +34,7 @@ def start_job(settings: Settings, *, sends: bool) -> Line:
         "shared_log": lines.shared_log(settings.kafka, sends=sends),
         "heartbeat_seconds": settings.alarms.heartbeat_s,
     }
+
+
+def _path(file: Path | None) -> str | None:
+    return None if file is None else str(file.absolute())

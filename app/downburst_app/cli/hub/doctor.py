@@ -9,7 +9,8 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,20 +28,11 @@ from downburst.parts.names import Part
 from downburst.settings.addresses import split_address
 from downburst.settings.hub import Settings, load_settings
 from downburst.settings.multicast import amt_endpoint
-from downburst_app.cli.client import AsJson, show
+from downburst_app.cli.client import AsJson, HubClient, show
+from downburst_app.cli.hub.brokers import brokers_found
+from downburst_app.cli.hub.findings import BAD, OK, WEAK, Finding, Found
 from downburst_worker.binary import find_node
 from downburst_worker.messages.reading_lines import host_reading
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check."""
-
-    about: str
-    state: str
-    """`ok`; `weak`: it works, though less well; `bad`: a part won't work."""
-    sentence: str
-    remedy: str = ""
 
 
 def doctor(
@@ -109,10 +101,6 @@ def _group_of_site(group: dict[str, Any]) -> Finding:
     )
     said = advice(group["feed"], reading)
     return Finding("site", OK, sentence) if said is None else Finding("site", WEAK, sentence, said)
-
-
-Found = tuple[str, str, str] | tuple[str, str]
-"""State, sentence and remedy."""
 
 
 def _system(_: Settings) -> Iterator[Found]:
@@ -295,6 +283,19 @@ def _probes(settings: Settings) -> Iterator[Found]:
                 yield BAD, f"{name} fails: {found}", _REMEDIES.get(name, "read the hub's log")
 
 
+def _bridges(settings: Settings) -> Iterator[Found]:
+    """Each broker of a running hub's sources and publishers."""
+    if not _hub_answers(settings.http):
+        yield OK, f"no hub answers at {settings.http}; the brokers of a running hub are shown here"
+        return
+    try:
+        sources, publishers = _bridges_of(settings.http)
+    except DownburstError as error:
+        yield WEAK, f"the hub does not show its bridges: {error.sentence}"
+        return
+    yield from brokers_found(sources, publishers, datetime.now(UTC))
+
+
 def multicast_is_heard() -> bool:
     """Joins a group on the default interface, sends to it and waits a second for the packet."""
     with (
@@ -327,6 +328,12 @@ def _hub_answers(http: str) -> bool:
     return _health_of(http) is not None
 
 
+def _bridges_of(http: str) -> tuple[list[Any], list[Any]]:
+    """The sources and publishers of a hub."""
+    client = HubClient(f"http://{http}")
+    return client.every("v1", "bridges"), client.every("v1", "publishers")
+
+
 def _health_of(http: str) -> dict[str, Any] | None:
     """The answer of a hub's `/healthz`; None: the port is closed, or used by another program."""
     try:
@@ -351,7 +358,6 @@ def _dotted(number: tuple[int, ...]) -> str:
     return ".".join(map(str, number))
 
 
-OK, WEAK, BAD = "ok", "weak", "bad"
 _LOOKS: dict[str, Callable[[Settings], Iterator[Found]]] = {
     "system": _system,
     "clock": _clock,
@@ -365,6 +371,7 @@ _LOOKS: dict[str, Callable[[Settings], Iterator[Found]]] = {
     "ports": _ports,
     "versions": _versions,
     "probes": _probes,
+    "bridges": _bridges,
 }
 _REMEDIES = {
     "event-loop": "wait some seconds and check again; if it persists, read the hub's log and restart the hub",

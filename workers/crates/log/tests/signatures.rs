@@ -89,3 +89,31 @@ fn signatures_are_looked_for_by_their_rule_alone() {
     assert!(log.find_signature(&[1; 16]).unwrap().is_some(), "known from then on");
     assert!(matches!(append(&log, 0, "c", Some(stamp(1)), b"three"), Appended::Duplicate { .. }));
 }
+
+/// An LDM's signature is no digest of the content (its pqing leaves out the starting line), and other sources have none.
+#[test]
+fn a_bulletin_of_an_ldm_and_of_another_source_is_one_by_its_content() {
+    let options = LogOptions { duplicate_rule: DuplicateRule::ContentWithoutWmoStart, ..small() };
+    let (three, five) = (b"\x01\r\r\n123\r\r\nSAUS KWBC", b"\x01\r\r\n00123\r\r\nSAUS KWBC");
+    for way in 0..2 {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, _) = open(dir.path(), options.clone());
+        let by_ldm = sequence(&append(&log, way, "ldm", Some(stamp(1)), three));
+        for _ in 0..2 {
+            for content in [&three[..], five, b"SAUS KWBC"] {
+                let of = by_ldm;
+                assert_eq!(append(&log, way, "other", None, content), Appended::Duplicate { of });
+                assert_eq!(append(&log, way, "ldm", Some(stamp(2)), content), Appended::Duplicate { of });
+            }
+            log.set_options(LogOptions { duplicate_rule: DuplicateRule::Id, ..small() });
+            log.set_options(options.clone());
+        }
+        drop(log);
+        let (log, _) = open(dir.path(), options.clone());
+        assert_eq!(append(&log, way, "other", None, five), Appended::Duplicate { of: by_ldm }, "restarted");
+        let by_other = sequence(&append(&log, way, "other", None, b"FTUS KWBC"));
+        let again = append(&log, way, "ldm", Some(stamp(1)), b"FTUS KWBC");
+        assert_eq!(again, Appended::Duplicate { of: by_other }, "an equal signature is nothing here");
+        sequence(&append(&log, way, "ldm", Some(stamp(1)), b"FTUS KWBD"));
+    }
+}

@@ -30,6 +30,12 @@ class Wis2Publishers:
         query = select(wis2_publishers).order_by(wis2_publishers.c.name)
         return [_publisher(row) for row in self._connection.execute(query)]
 
+    def centres(self) -> frozenset[str]:
+        """The centres that this hub publishes for, or has published for until a publisher was switched off."""
+        have_begun = wis2_publishers.c.name.in_(select(wis2_places.c.publisher))
+        query = select(wis2_publishers.c.centre).where(wis2_publishers.c.enabled | have_begun)
+        return frozenset(self._connection.scalars(query))
+
     def one(self, name: str) -> Wis2Publisher:
         """The publisher; refuses an unknown name."""
         query = select(wis2_publishers).where(wis2_publishers.c.name == name)

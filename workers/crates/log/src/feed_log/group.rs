@@ -459,7 +459,7 @@ fn hashed(bytes: &[u8], rule: DuplicateRule, has_signature: bool) -> Contents {
     Contents {
         size: bytes.len() as u64,
         digest: Digest(*blake3::hash(bytes).as_bytes()),
-        body: if rule == DuplicateRule::None { None } else { body_of(bytes) },
+        body: if rule == DuplicateRule::None { None } else { body_of(bytes, rule) },
         signature: needs_signature.then(|| Md5::digest(bytes).into()),
     }
 }
@@ -471,11 +471,12 @@ fn hashed_in_pieces(bytes: &Pieces, rule: DuplicateRule, has_signature: bool) ->
     hasher.finish()
 }
 
-fn body_of(bytes: &[u8]) -> Option<Body> {
+fn body_of(bytes: &[u8], rule: DuplicateRule) -> Option<Body> {
     let line_bytes = wmo::starting_line_bytes(bytes);
     let starting_line_bytes = u8::try_from(line_bytes).ok().filter(|bytes| *bytes > 0)?;
     let digest = Digest(*blake3::hash(bytes.get(line_bytes..)?).as_bytes());
-    Some(Body { starting_line_bytes, digest })
+    let compared = (rule == DuplicateRule::ContentWithoutWmoStart).then_some(());
+    Some(Body { starting_line_bytes, digest, compared })
 }
 
 pub(crate) fn set(results: &mut Results, at: usize, result: Result<Appended, LogError>) {

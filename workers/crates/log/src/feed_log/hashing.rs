@@ -14,6 +14,7 @@ use crate::{DuplicateRule, LogError, NewProduct, segment::record::Body, wmo};
 pub struct ContentHasher {
     all: blake3::Hasher,
     body: Option<(u8, blake3::Hasher)>,
+    compares_body: bool,
     /// The search for a WMO starting line is over.
     begun: bool,
     signature: Option<Md5>,
@@ -35,6 +36,7 @@ impl ContentHasher {
         let needs_signature = rule == DuplicateRule::Signature && !has_signature;
         Self {
             begun: rule == DuplicateRule::None,
+            compares_body: rule == DuplicateRule::ContentWithoutWmoStart,
             signature: needs_signature.then(Md5::new),
             ..Self::default()
         }
@@ -83,10 +85,12 @@ impl ContentHasher {
 
     pub(crate) fn finish(&self) -> Contents {
         let digest = |hasher: &blake3::Hasher| Digest(*hasher.finalize().as_bytes());
-        let body = self
-            .body
-            .as_ref()
-            .map(|(bytes, hasher)| Body { starting_line_bytes: *bytes, digest: digest(hasher) });
+        let compared = self.compares_body.then_some(());
+        let body = self.body.as_ref().map(|(bytes, hasher)| Body {
+            starting_line_bytes: *bytes,
+            digest: digest(hasher),
+            compared,
+        });
         let signature = self.signature.as_ref().map(|signature| signature.clone().finalize().into());
         Contents { size: self.hashed_bytes, digest: digest(&self.all), body, signature }
     }

@@ -7,7 +7,7 @@ use downburst_model::{Digest, ProductId, ProductKey};
 use crate::{
     DuplicateRule,
     feed_log::sources::Sources,
-    segment::index::{Prints, Row, digest_print, id_print, signature_print, source_print},
+    segment::index::{Row, digest_print, id_print, signature_print, source_print},
     segment::record::Header,
 };
 
@@ -42,7 +42,7 @@ impl Keys {
     }
 
     pub(crate) fn insert(&mut self, row: &Row) {
-        if let Some(key) = product_key(self.rule, &row.prints, row.body_size) {
+        if let Some(key) = product_key(self.rule, row) {
             self.by_product.insert(key, row.sequence);
         }
         if row.prints.source != 0 {
@@ -52,7 +52,7 @@ impl Keys {
 
     /// Removes a product whose memory expires, unless a later one replaced it.
     pub(crate) fn remove(&mut self, row: &Row) {
-        if let Some(key) = product_key(self.rule, &row.prints, row.body_size) {
+        if let Some(key) = product_key(self.rule, row) {
             remove_if_equal(&mut self.by_product, key, row.sequence);
         }
         if row.prints.source != 0 {
@@ -63,16 +63,17 @@ impl Keys {
     /// The product that may be the same under the feed's rule.
     pub(crate) fn product_candidate(&self, likeness: &Likeness<'_>) -> Option<u64> {
         let (body, body_size) = likeness.body;
-        let prints = Prints {
-            id: id_print(likeness.id),
-            digest: digest_print(likeness.digest),
-            body: likeness.signature.map_or(digest_print(body), signature_print),
-            source: 0,
+        let has_content = body_size > 0;
+        let (id, digest) = (id_print(likeness.id), digest_print(likeness.digest));
+        let key = match self.rule {
+            DuplicateRule::Content => has_content.then_some(digest),
+            DuplicateRule::ContentWithoutWmoStart => has_content.then(|| digest_print(body)),
+            DuplicateRule::Id => Some(id),
+            DuplicateRule::Signature => likeness.signature.map(signature_print),
+            DuplicateRule::IdAndContent => has_content.then(|| both(id, digest)),
+            DuplicateRule::None => None,
         };
-        if self.rule == DuplicateRule::Signature && likeness.signature.is_none() {
-            return None;
-        }
-        self.by_product.get(&product_key(self.rule, &prints, body_size)?).copied()
+        self.by_product.get(&key?).copied()
     }
 
     /// The product that may have this signature, under the rule that compares signatures.
@@ -112,16 +113,23 @@ pub(crate) fn is_same(rule: DuplicateRule, one: &Likeness<'_>, other: &Likeness<
 }
 
 /// Empty products have no key by content: many centres send empty bulletins that mean different things.
-fn product_key(rule: DuplicateRule, prints: &Prints, body_size: u64) -> Option<u64> {
-    let has_content = body_size > 0;
+fn product_key(rule: DuplicateRule, row: &Row) -> Option<u64> {
+    let Row { prints, size, body_size, .. } = row;
+    let has_content = *body_size > 0;
     match rule {
         DuplicateRule::Content => has_content.then_some(prints.digest),
+        // The print of the body may be that of a signature. Without a starting line the whole is the body.
+        DuplicateRule::ContentWithoutWmoStart if size == body_size => has_content.then_some(prints.digest),
         DuplicateRule::ContentWithoutWmoStart => has_content.then_some(prints.body),
         DuplicateRule::Id => Some(prints.id),
         DuplicateRule::Signature => Some(prints.body),
-        DuplicateRule::IdAndContent => has_content.then(|| prints.digest.rotate_left(1) ^ prints.id),
+        DuplicateRule::IdAndContent => has_content.then(|| both(prints.id, prints.digest)),
         DuplicateRule::None => None,
     }
+}
+
+fn both(id: u64, digest: u64) -> u64 {
+    digest.rotate_left(1) ^ id
 }
 
 fn remove_if_equal(map: &mut HashMap<u64, u64>, key: u64, sequence: u64) {
@@ -135,6 +143,7 @@ mod tests {
     use downburst_model::{Epoch, FeedName, Sequence};
 
     use super::*;
+    use crate::segment::index::Prints;
 
     fn row(sequence: u64, id: &str, content: u8, source: u64) -> Row {
         let digest = Digest([content; 32]);

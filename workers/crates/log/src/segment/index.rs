@@ -40,7 +40,8 @@ pub(crate) struct Row {
 pub(crate) struct Prints {
     pub(crate) id: u64,
     pub(crate) digest: u64,
-    /// Of the signature if the product has one, else of the content after a WMO starting line.
+    /// Of the content after a WMO starting line if the feed compared it, or if the product has no signature; else of
+    /// the signature.
     pub(crate) body: u64,
     /// Of the upstream key; 0 if there is none.
     pub(crate) source: u64,
@@ -62,7 +63,10 @@ impl Row {
             prints: Prints {
                 id: id_print(&metadata.id),
                 digest: digest_print(&metadata.digest),
-                body: metadata.ldm.as_ref().map_or(digest_print(body), |ldm| signature_print(&ldm.signature)),
+                body: match &metadata.ldm {
+                    Some(ldm) if !metadata.compares_body() => signature_print(&ldm.signature),
+                    _ => digest_print(body),
+                },
                 source: metadata.source.as_ref().map_or(0, |source| source_print(&source.key, source.resend)),
             },
         }
@@ -128,7 +132,7 @@ pub(crate) fn digest_print(digest: &Digest) -> u64 {
     first_number(&digest.0)
 }
 
-/// The print of a signature. It takes the place of the body's, which no rule needs beside it.
+/// The print of a signature. It takes the place of the body's where the feed's rule does not need that one.
 pub(crate) fn signature_print(signature: &[u8; 16]) -> u64 {
     signature.first_chunk().copied().map_or(0, u64::from_le_bytes)
 }

@@ -48,6 +48,10 @@ pub(crate) struct Body {
     pub(crate) starting_line_bytes: u8,
     #[n(1)]
     pub(crate) digest: Digest,
+    /// Present if the feed compared contents without starting lines when it stored the product: the index has the
+    /// print of this digest then, and not that of LDM's signature.
+    #[n(2)]
+    pub(crate) compared: Option<()>,
 }
 
 impl Metadata {
@@ -57,6 +61,11 @@ impl Metadata {
             Some(body) => (&body.digest, size.saturating_sub(u64::from(body.starting_line_bytes))),
             None => (&self.digest, size),
         }
+    }
+
+    /// True if the feed compared its content after a WMO starting line.
+    pub(crate) fn compares_body(&self) -> bool {
+        self.body.as_ref().is_some_and(|body| body.compared.is_some())
     }
 }
 
@@ -93,7 +102,7 @@ pub(crate) struct Place {
 /// The number of bytes to reserve for the header of a product whose digests and stamp are not known yet.
 pub(crate) fn reserve(metadata: &Metadata) -> usize {
     let stored = WallMicros(i64::MAX);
-    let body = Some(Body { starting_line_bytes: u8::MAX, digest: metadata.digest });
+    let body = Some(Body { starting_line_bytes: u8::MAX, digest: metadata.digest, compared: Some(()) });
     let longest = Metadata { stored, body, ..metadata.clone() };
     let metadata_bytes =
         minicbor::to_vec(&longest).map_or(MAX_HEADER_BYTES as usize, |encoded| encoded.len());
@@ -250,7 +259,7 @@ pub(crate) mod tests {
             origin: Origin::parse(&long).unwrap(),
             created: far,
             stored: far,
-            body: Some(Body { starting_line_bytes: 255, digest: Digest([1; 32]) }),
+            body: Some(Body { starting_line_bytes: 255, digest: Digest([1; 32]), compared: Some(()) }),
             source: Some(SourceStamp {
                 key,
                 hub_stored: far,

@@ -127,7 +127,7 @@ fn begun(
         clock,
         lines,
         entrance,
-        sources: Sources::new(&start.data_dir),
+        sources: Sources::new(&start),
         circuits: Circuits::new(&format!("hub {}", start.data_dir.display())),
         feeds: Feeds::of(shared),
         proof: Proof::default(),

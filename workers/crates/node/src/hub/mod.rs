@@ -70,8 +70,9 @@ struct Sources {
 }
 
 impl Sources {
-    fn new(data_dir: &std::path::Path) -> Self {
-        Self { upstreams: Upstreams::default(), ldm: Gateway::default(), fetching: Fetching::new(data_dir) }
+    fn new(start: &Start) -> Self {
+        let fetching = Fetching::new(&start.data_dir, start.network.fetch_ca_file.clone());
+        Self { upstreams: Upstreams::default(), ldm: Gateway::default(), fetching }
     }
 }
 

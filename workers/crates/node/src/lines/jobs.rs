@@ -68,6 +68,9 @@ pub(crate) struct NetworkLine {
     /// The address at which STAMP requests are answered; absent: nowhere.
     #[serde(default)]
     pub(crate) stamp_listen: Option<SocketAddr>,
+    /// A file of certificates in PEM: authorities of servers of announced products, besides those of the host.
+    #[serde(default)]
+    pub(crate) fetch_ca_file: Option<PathBuf>,
 }
 
 /// The records kept beside the logs.

@@ -1,12 +1,12 @@
 //! One attempt at a download.
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use downburst_fetch::{Expected, Failed, Fetched, Hop, Limits, Verifier, may_connect, next_hop};
 use reqwest::header::{ACCEPT_ENCODING, LOCATION, RETRY_AFTER};
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::{Certificate, Client, Response, Url, redirect};
 
 use super::resolver::Resolver;
 use super::spool::Spool;
@@ -29,6 +29,8 @@ pub(super) struct Download<'a> {
 pub(super) struct Downloads {
     public: OnceLock<Result<Client, String>>,
     private: OnceLock<Result<Client, String>>,
+    /// A file of certificates: authorities besides those of the host.
+    authorities: Option<PathBuf>,
 }
 
 impl Download<'_> {
@@ -40,6 +42,10 @@ impl Download<'_> {
 }
 
 impl Downloads {
+    pub(super) fn new(authorities: Option<PathBuf>) -> Self {
+        Self { authorities, ..Self::default() }
+    }
+
     pub(super) async fn attempt(&self, download: &Download<'_>) -> Result<(Fetched, Spooled), Failed> {
         match tokio::time::timeout(download.limits.time(), self.fetch(download)).await {
             Ok(found) => found,
@@ -54,7 +60,7 @@ impl Downloads {
         let allows_private = download.limits.private;
         let client = if allows_private { &self.private } else { &self.public };
         let client = client
-            .get_or_init(|| client_of(allows_private))
+            .get_or_init(|| client_of(allows_private, self.authorities.as_deref()))
             .as_ref()
             .map_err(|error| Failed::ForGood(error.clone()))?;
         let response = answer(client, download).await?;
@@ -132,10 +138,11 @@ fn retry_after(response: &Response) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-fn client_of(allows_private: bool) -> Result<Client, String> {
+fn client_of(allows_private: bool, authorities: Option<&Path>) -> Result<Client, String> {
     // A provider that is installed already is the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
+        .tls_certs_merge(authorities.map_or_else(|| Ok(Vec::new()), certificates)?)
         .redirect(redirect::Policy::none())
         .dns_resolver(Arc::new(Resolver { allows_private }))
         .connect_timeout(CONNECT_TIME)
@@ -144,6 +151,12 @@ fn client_of(allows_private: bool) -> Result<Client, String> {
         .user_agent(concat!("downburst/", env!("CARGO_PKG_VERSION")))
         .build()
         .map_err(|error| format!("this node can't fetch: {}", sentence(&error)))
+}
+
+fn certificates(file: &Path) -> Result<Vec<Certificate>, String> {
+    let sentence = |error: String| format!("the authorities in {} can't be read: {error}", file.display());
+    let pem = std::fs::read(file).map_err(|error| sentence(error.to_string()))?;
+    Certificate::from_pem_bundle(&pem).map_err(|error| sentence(self::sentence(&error)))
 }
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);

@@ -30,10 +30,11 @@ pub(super) struct Fetching {
 
 impl Fetching {
     /// Removes the files of downloads that an earlier run did not finish.
-    pub(super) fn new(data_dir: &Path) -> Self {
+    pub(super) fn new(data_dir: &Path, authorities: Option<PathBuf>) -> Self {
         let spool = data_dir.join("fetched");
         let _ = std::fs::remove_dir_all(&spool);
-        Self { downloads: Downloads::default(), hosts: Mutex::default(), all: Semaphore::new(AT_ONCE), spool }
+        let downloads = Downloads::new(authorities);
+        Self { downloads, hosts: Mutex::default(), all: Semaphore::new(AT_ONCE), spool }
     }
 
     /// Fetches a product and hands it to its feed.
