@@ -79,8 +79,9 @@ sbom: setup ## Write the software bill of materials (CycloneDX) of crates and pa
 release: setup node-kafka ## Build the files of a release in dist/release/; ARGS="--key FILE" signs, "--dry-run" lists
 	@scripts/release.sh $(ARGS)
 
-pictures: setup-test ## Take the pictures of README and guides from a running demo
+pictures: setup-test ## Take the pictures of README and guides from running hubs
 	@.venv/bin/python scripts/screenshot.py
+	@PYTHONPATH=tests .venv/bin/python scripts/screenshot_bridges.py
 
 bench: ## List the side-by-side measurements that exist
 	@echo 'make bench-NAME [OUT=file.json] [ARGS="--rows 1,4 --runs 3"]'

@@ -37,8 +37,8 @@ PATIENCE_S = 400
 
 def main() -> int:
     """Takes the picture of a demo's page, and stamps the picture of the documents."""
-    out = Path(sys.argv[1]) if len(sys.argv) > 1 else PAGE
-    if out == PAGE:
+    out = Path(sys.argv[1]) if len(sys.argv) > 1 else PAGE.path
+    if out == PAGE.path:
         subprocess.run(["npm", "run", "build", "--silent", "--prefix", str(DASHBOARD)], check=True)
     elif not (DASHBOARD / "dist" / "index.html").exists():
         raise SystemExit("the page is not built; run: make setup-test")
@@ -53,8 +53,8 @@ def main() -> int:
     finally:
         demo.send_signal(signal.SIGINT)
         demo.wait(timeout=60)
-    if out == PAGE:
-        stamp()
+    if out == PAGE.path:
+        stamp(PAGE)
     feeds = [feed["plan"]["transport"] for feed in shown["feeds"]]
     print(f"{out}: {len(feeds)} feeds, {feeds.count('multicast')} by multicast, {len(shown['sites'])} sites")
     return 0

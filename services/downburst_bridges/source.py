@@ -106,6 +106,8 @@ class SourceRunner:
 
     async def _take(self, url: str, subscription: Subscription, delivered: Sequence[Delivered]) -> None:
         """Those that are not stored are tried again here, and come again with the next connection."""
+        for one in delivered:
+            self.now.paces[url].count(one.at)
         heard = [Heard(url, one.topic, one.payload, one.at) for one in delivered]
         judge = partial(take, source=self.wanted, heard=heard)
         taken = await self._ledger.write(judge)
@@ -113,6 +115,7 @@ class SourceRunner:
             subscription.acknowledge(one)
         self.now.passed_over.extend(one for one in taken.passed_over if one.verdict != Verdict.COPY)
         for broker, published_at in taken.readable:
+            self.now.paces[broker].heard(published_at, delivered[-1].at)
             self._note(self._holes.heard(broker, published_at, self._hub.clock.now()))
         if taken.notices:
             self._more.set()
@@ -173,14 +176,19 @@ class SourceRunner:
         """True once its end is recorded."""
         try:
             work = partial(_hold, notice=notice, stored=await self._stored(notice))
-            self.now.centres[notice.centre].downloaded += 1
-            self.now.centres[notice.centre].last_at = self._hub.clock.now()
+            self._count(notice)
         except (NotFetched, BadInput) as error:
             self.now.centres[notice.centre].errors += 1
             self.now.centres[notice.centre].differing += isinstance(error, DigestMismatch)
             work = partial(_fail, notice=notice, reason=error.sentence)
         await self._ledger.write(work)
         return True
+
+    def _count(self, notice: Notice) -> None:
+        now, centre = self._hub.clock.now(), self.now.centres[notice.centre]
+        centre.downloaded += 1
+        centre.last_at = now
+        self.now.latencies.add((now - notice.last.published_at).total_seconds())
 
     async def _stored(self, notice: Notice) -> Acknowledgement:
         topic, notification = read_topic(notice.topic), read_notification(notice.payload)

@@ -1,4 +1,4 @@
-"""The script for the README's picture takes one of a hub with feeds at sites."""
+"""The scripts of the documents' pictures take them of hubs with feeds at sites, and with bridges."""
 
 import base64
 import os
@@ -25,14 +25,7 @@ SIZE = (1440, 900)
 def test_the_script_takes_a_picture_of_a_hub_with_feeds_at_sites(page: Page, tmp_path: Path) -> None:
     needs("chromium")
     picture, documents = tmp_path / "page.png", (ROOT / "docs/page.png").read_bytes()
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts/screenshot.py"), str(picture)],
-        env=os.environ | {"DOWNBURST_NODE": node_binary()},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = taken("screenshot.py", picture)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"(\d+) feeds, (\d+) by multicast, (\d+) sites", done.stdout)
     assert found, done.stdout
@@ -43,6 +36,30 @@ def test_the_script_takes_a_picture_of_a_hub_with_feeds_at_sites(page: Page, tmp
     assert (width, height) == SIZE
     assert colours > COLOURS
     assert (ROOT / "docs/page.png").read_bytes() == documents, "a picture taken elsewhere changes none of docs"
+
+
+@pytest.mark.nightly
+def test_the_script_takes_a_picture_of_bridges(page: Page, tmp_path: Path) -> None:
+    needs("chromium")
+    picture = tmp_path / "bridges.png"
+    done = taken("screenshot_bridges.py", picture)
+    assert done.returncode == 0, done.stdout + done.stderr
+    width, height, colours = looked_at(page, picture)
+    assert (width, height > SIZE[1]) == (SIZE[0], True)
+    assert colours > COLOURS
+
+
+def taken(script: str, picture: Path) -> "subprocess.CompletedProcess[str]":
+    """The run of a script of `scripts`, whose picture goes there."""
+    paths = os.pathsep.join([str(ROOT / "tests"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    return subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / script), str(picture)],
+        env=os.environ | {"DOWNBURST_NODE": node_binary(), "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
 
 
 def looked_at(page: Page, picture: Path) -> tuple[int, int, int]:

@@ -142,7 +142,7 @@ async def _changed(hub: Runtime, work: Callable[[Transaction], T]) -> T:
 def _publisher(hub: Runtime, tx: Transaction, publisher: Wis2Publisher) -> Publisher:
     now = hub.live.bridges.publishers.get(publisher.name)
     count, place = tx.wis2.outbox.count(publisher.name), tx.wis2.publishers.place(publisher.name)
-    return Publisher.of(publisher, now, count, place)
+    return Publisher.of(publisher, now, count, place, at=hub.clock.now())
 
 
 def _begin(path: Path) -> bytes:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from datetime import UTC
 from typing import TypeVar
 
-from downburst.domain.bridges import CentreDay, Hole, Notice, PassedOver, Unsettled, Wis2Source
+from downburst.domain.bridges import CentreDay, Hole, Notice, PassedOver, SourceNow, Unsettled, Wis2Source
 from downburst.domain.bridges.signs import BridgesChanged
 from downburst.ledger import Transaction
 from downburst_api.runtime import Runtime
-from downburst_contract.bridges.sources import Bridge, BridgeChange, CentreAccount
+from downburst_contract.bridges.sources import Bridge, BridgeChange, CentreAccount, Seen
 
 T = TypeVar("T")
 
@@ -89,4 +89,6 @@ async def _changed(hub: Runtime, work: Callable[[Transaction], T]) -> T:
 
 
 def _bridge(hub: Runtime, tx: Transaction, source: Wis2Source) -> Bridge:
-    return Bridge.of(source, hub.live.bridges.sources.get(source.name), tx.wis2.notices.count(source.name))
+    now = hub.live.bridges.sources.get(source.name) or SourceNow()
+    count, oldest_at = tx.wis2.notices.count(source.name), tx.wis2.notices.oldest_coming(source.name)
+    return Bridge.of(source, Seen(now, count, oldest_at, hub.clock.now()))

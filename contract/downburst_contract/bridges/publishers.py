@@ -11,6 +11,7 @@ from pydantic import Field
 from downburst.domain import bridges
 from downburst.domain.bridges import publishers
 from downburst.domain.bridges.datasets import Dataset
+from downburst.domain.bridges.health import outlet_health
 from downburst_contract.base import Answer, Shape
 from downburst_contract.bridges.sources import BrokerState, BrokerWanted
 
@@ -175,16 +176,17 @@ class Publisher(Answer):
         now: bridges.PublisherNow | None,
         count: Mapping[publishers.Step, int],
         place: publishers.Place | None,
+        *,
+        at: datetime,
     ) -> Self:
         """The publisher for clients."""
-        standing = None if now is None else now.standing
         return cls(
             publisher=publisher.name,
             feed=publisher.feed,
             centre=publisher.centre,
             topic=publisher.subtopic,
             metadata_id=publisher.metadata_id,
-            broker=BrokerState.of(publisher.broker, standing, enabled=publisher.enabled),
+            broker=_broker(publisher, now or bridges.PublisherNow(), at),
             base_url=publisher.base_url,
             pattern=publisher.pattern,
             media_type=publisher.media_type,
@@ -203,6 +205,13 @@ class Publisher(Answer):
                 refusal="" if now is None else now.refusal,
             ),
         )
+
+
+def _broker(publisher: publishers.Wis2Publisher, now: bridges.PublisherNow, at: datetime) -> BrokerState:
+    if not publisher.enabled:
+        return BrokerState.off(publisher.broker)
+    judged = outlet_health(now.standing, now.refusal)
+    return BrokerState.of(publisher.broker, now.standing, judged, pace=None, at=at)
 
 
 class Withdrawal(Shape):

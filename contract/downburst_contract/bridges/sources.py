@@ -1,13 +1,15 @@
 """Bridges: sources of WIS2, the state of their brokers, and what came by them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
 from downburst.domain import bridges
+from downburst.domain.bridges.health import BrokerHealth, Judged, subscription_health
+from downburst.domain.bridges.pace import Pace
 from downburst.domain.bridges.sources import (
     EVERYONE,
     LONGEST_URL,
@@ -120,25 +122,106 @@ class BrokerState(Answer):
     refused: list[str]
     """Topics that it has refused, each with the reason."""
     last_at: datetime | None
-    """The last message."""
+    """The last message; of a publisher, the last announcement that the broker has acknowledged with reason 0."""
     fault: str
     """The reason for which it is not connected; empty while it is."""
+    health: BrokerHealth
+    sentence: str
+    """The reason for the health."""
+    messages_per_s: float | None
+    """Over the last minute; null for a publisher, and while there is no subscription."""
+    delay_s: float | None
+    """From publication to receipt, of the last notification; null: none could be read yet."""
 
     @classmethod
-    def of(cls, broker: bridges.Broker, now: bridges.Standing | None, *, enabled: bool) -> Self:
+    def of(
+        cls, broker: bridges.Broker, standing: bridges.Standing, judged: Judged, *, pace: Pace | None, at: datetime
+    ) -> Self:
         """The broker for clients."""
-        idle = bridges.Standing(fault="not connected yet" if enabled else "the source is switched off")
-        known = now or idle
         return cls(
             url=broker.url,
             user=broker.user,
             mqtt=broker.mqtt,
-            connected_at=known.connected_at,
-            session_present=known.session_present,
-            bound=known.bound,
-            refused=list(known.refused),
-            last_at=known.last_at,
-            fault=known.fault,
+            connected_at=standing.connected_at,
+            session_present=standing.session_present,
+            bound=standing.bound,
+            refused=list(standing.refused),
+            last_at=standing.last_at,
+            fault=standing.fault,
+            health=judged.health,
+            sentence=judged.sentence,
+            messages_per_s=None if pace is None else pace.per_s(at),
+            delay_s=None if pace is None else pace.delay_s,
+        )
+
+    @classmethod
+    def of_source(cls, broker: bridges.Broker, source: bridges.Wis2Source, seen: "Seen") -> Self:
+        """A broker of a source."""
+        if not source.enabled:
+            return cls.off(broker)
+        standing = seen.now.standings.get(broker.url, bridges.Standing())
+        judged = subscription_health(standing, len(source.filters), seen.at)
+        pace = None if standing.connected_at is None else seen.now.paces[broker.url]
+        return cls.of(broker, standing, judged, pace=pace, at=seen.at)
+
+    @classmethod
+    def off(cls, broker: bridges.Broker) -> Self:
+        """The broker of a bridge that is switched off."""
+        return cls(
+            url=broker.url,
+            user=broker.user,
+            mqtt=broker.mqtt,
+            connected_at=None,
+            session_present=False,
+            bound=0,
+            refused=[],
+            last_at=None,
+            fault=OFF,
+            health=BrokerHealth.OFF,
+            sentence=OFF,
+            messages_per_s=None,
+            delay_s=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A source as it is at a moment."""
+
+    now: bridges.SourceNow
+    count: Mapping[bridges.State, int]
+    oldest_coming_at: datetime | None
+    at: datetime
+
+
+class BridgePace(Answer):
+    """The speed of a source since the hub has started, or the source was changed."""
+
+    behind_s: float | None
+    """The age of the oldest product that is still to be fetched, or the delay of the newest notification, whichever
+    is longer; null: nothing has come yet."""
+    oldest_coming_at: datetime | None
+    """The receipt of the oldest product that is still to be fetched; null: none is."""
+    products: int
+    """The last ones that were stored, at most 1,000, of which the next two figures are."""
+    p50_s: float | None
+    """From publication to this hub's log."""
+    p99_s: float | None
+
+    @classmethod
+    def of(cls, seen: Seen) -> Self:
+        """The speed for clients."""
+        delays = [pace.delay_s for pace in seen.now.paces.values() if pace.delay_s is not None]
+        oldest_at, latencies = seen.oldest_coming_at, seen.now.latencies
+        late = [] if oldest_at is None else [(seen.at - oldest_at).total_seconds()]
+        # The broker that is ahead counts: each product is taken from the first one that has it.
+        late += [min(delays)] if delays else []
+        return cls(
+            behind_s=max(late, default=None),
+            oldest_coming_at=oldest_at,
+            products=len(latencies),
+            p50_s=latencies.quantile(0.50),
+            p99_s=latencies.quantile(0.99),
         )
 
 
@@ -165,27 +248,27 @@ class Bridge(Answer):
     advice: list[str]
     """Topics that are unwise, each with the reason."""
 
+    pace: BridgePace
+
     @classmethod
-    def of(
-        cls, source: bridges.Wis2Source, now: bridges.SourceNow | None, count: Mapping[bridges.State, int]
-    ) -> Self:
+    def of(cls, source: bridges.Wis2Source, seen: Seen) -> Self:
         """The source for clients."""
-        standings = now.standings if now is not None else {}
         return cls(
             bridge=source.name,
             feed=source.feed,
-            brokers=[BrokerState.of(one, standings.get(one.url), enabled=source.enabled) for one in source.brokers],
+            brokers=[BrokerState.of_source(one, source, seen) for one in source.brokers],
             topics=list(source.filters),
             takes_recommended=source.takes_recommended,
             bytes_per_day=source.bytes_per_day,
             may_ask_private=source.may_ask_private,
             enabled=source.enabled,
             created_at=source.created_at,
-            coming=count.get(bridges.State.COMING, 0),
-            waiting=count.get(bridges.State.WAITING, 0),
-            held=count.get(bridges.State.HELD, 0),
-            failed=count.get(bridges.State.FAILED, 0),
+            coming=seen.count.get(bridges.State.COMING, 0),
+            waiting=seen.count.get(bridges.State.WAITING, 0),
+            held=seen.count.get(bridges.State.HELD, 0),
+            failed=seen.count.get(bridges.State.FAILED, 0),
             advice=[advice for one in source.filters if (advice := advice_on(one))],
+            pace=BridgePace.of(seen),
         )
 
 
@@ -273,3 +356,6 @@ class BrokerHole(Answer):
     reason: str
     filled_at: datetime | None
     """The time from which another broker, or a replay, has brought all of it; null: not yet."""
+
+
+OFF = "switched off"

@@ -250,6 +250,7 @@ export interface Bridge {
   failed: number
   /** Topics that are unwise, each with the reason. */
   advice: string[]
+  pace: BridgePace
 }
 
 /** Properties of a source; those left out keep their value. */
@@ -265,6 +266,20 @@ export interface BridgeChange {
   /** Products may be fetched from private networks. */
   may_ask_private?: boolean | null
   enabled?: boolean | null
+}
+
+/** The speed of a source since the hub has started, or the source was changed. */
+export interface BridgePace {
+  /** The age of the oldest product that is still to be fetched, or the delay of the newest notification, whichever
+      is longer; null: nothing has come yet. */
+  behind_s: number | null
+  /** The receipt of the oldest product that is still to be fetched; null: none is. */
+  oldest_coming_at: string | null
+  /** The last ones that were stored, at most 1,000, of which the next two figures are. */
+  products: number
+  /** From publication to this hub's log. */
+  p50_s: number | null
+  p99_s: number | null
 }
 
 /** A source of WIS2 whose products go into a feed. */
@@ -293,6 +308,9 @@ export interface Bridged {
   announced: Announcement[]
 }
 
+/** The health of a connection to a broker. */
+export type BrokerHealth = 'good' | 'warning' | 'error' | 'off'
+
 /** A time in which a broker may have dropped notifications. */
 export interface BrokerHole {
   number: number
@@ -317,10 +335,17 @@ export interface BrokerState {
   bound: number
   /** Topics that it has refused, each with the reason. */
   refused: string[]
-  /** The last message. */
+  /** The last message; of a publisher, the last announcement that the broker has acknowledged with reason 0. */
   last_at: string | null
   /** The reason for which it is not connected; empty while it is. */
   fault: string
+  health: BrokerHealth
+  /** The reason for the health. */
+  sentence: string
+  /** Over the last minute; null for a publisher, and while there is no subscription. */
+  messages_per_s: number | null
+  /** From publication to receipt, of the last notification; null: none could be read yet. */
+  delay_s: number | null
 }
 
 /** A broker of notifications. */

@@ -6,6 +6,7 @@ export type PageName =
   | 'feeds'
   | 'sites'
   | 'circuits'
+  | 'bridges'
   | 'latency'
   | 'products'
   | 'tree'
@@ -87,6 +88,7 @@ const PAGES: PageName[] = [
   'feeds',
   'sites',
   'circuits',
+  'bridges',
   'latency',
   'products',
   'tree',
@@ -101,6 +103,7 @@ const TITLES: Record<PageName, string> = {
   feeds: 'Feeds',
   sites: 'Sites',
   circuits: 'Circuits',
+  bridges: 'Bridges',
   latency: 'Latency',
   products: 'Products',
   tree: 'Distribution tree',
@@ -115,6 +118,7 @@ const NEEDED: Record<PageName, string> = {
   feeds: 'read',
   sites: 'read',
   circuits: 'details',
+  bridges: 'details',
   latency: 'latency',
   products: 'read',
   tree: 'latency',

@@ -106,6 +106,9 @@ def _fill(ledger: Ledger, clock: Clock) -> None:
 def _now(clock: Clock) -> SourceNow:
     standing = Standing(clock.now(), session_present=True, bound=1, last_at=clock.now(), fault="")
     now = SourceNow({URL: standing})
+    now.paces[URL].count(clock.now())
+    now.paces[URL].heard(clock.now() - timedelta(seconds=2), clock.now())
+    now.latencies.add(3.5)
     sentence = "a notification of this data id with the same or a newer pubtime came before"
     now.passed_over.append(PassedOver(clock.now(), URL, "cache/a/wis2/de-dwd/data/core/weather", "older", sentence))
     return now

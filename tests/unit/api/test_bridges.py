@@ -1,6 +1,8 @@
 """Sources of WIS2 over the api: their brokers, their accounts, and what could not be fetched."""
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from unit.api.conftest import Asked
 from unit.api.test_configuration import site_and_feed
 
 URL = "mqtts://globalbroker.example"
-WANTED = {
+WANTED: dict[str, Any] = {
     "bridge": "dwd",
     "feed": "NGRID",
     "brokers": [{"url": URL, "user": "me", "password": "secret-word"}],
@@ -28,7 +30,7 @@ async def test_a_source_is_added_changed_and_removed_and_its_password_shown_to_n
         assert (broker["url"], broker["connected_at"], broker["fault"]) == (URL, None, "not connected yet")
         assert "use cache/" in made["advice"][0]
         changed = await hub.ask("PATCH", "/v1/bridges/dwd", json={"enabled": False, "bytes_per_day": 10**9})
-        assert changed["brokers"][0]["fault"] == "the source is switched off"
+        assert changed["brokers"][0]["fault"] == "switched off"
         assert await hub.ask("GET", "/v1/bridges/dwd") == changed
         assert await hub.ask("GET", "/v1/bridges") == [changed]
         assert "secret-word" not in str(made) + str(changed)
@@ -69,6 +71,34 @@ async def test_the_state_of_brokers_is_shown_while_the_source_is_at_work(hub: As
     assert (broker["bound"], broker["session_present"], broker["fault"]) == (2, True, "")
     (passed_over,) = await hub.ask("GET", "/v1/bridges/dwd/passed-over")
     assert passed_over["sentence"] == "the message is no JSON in UTF-8"
+
+
+async def test_the_speed_of_a_source_is_that_of_the_broker_that_is_ahead(hub: Asked, clock: FakeClock) -> None:
+    await site_and_feed(hub)
+    second = "mqtt://second.example"
+    brokers = [*WANTED["brokers"], {"url": second}]
+    made = await hub.ask("POST", "/v1/bridges", 201, json=WANTED | {"brokers": brokers})
+    assert made["pace"] == dict.fromkeys(made["pace"]) | {"products": 0}
+    connected = Standing(clock.now(), bound=2, last_at=clock.now(), fault="")
+    now = hub.runtime.live.bridges.sources["dwd"] = SourceNow({URL: connected, second: replace(connected, bound=1)})
+    for url, delay_s in ((URL, 4.0), (second, 90.0)):
+        now.paces[url].count(clock.now())
+        now.paces[url].heard(clock.now() - timedelta(seconds=delay_s), clock.now())
+    now.latencies.add(6.5)
+    one, other = (found := await hub.ask("GET", "/v1/bridges/dwd"))["brokers"]
+    assert (one["health"], one["messages_per_s"], one["delay_s"]) == ("good", pytest.approx(1 / 60), 4.0)
+    assert (other["health"], other["sentence"]) == ("error", "bound to 1 of 2 topics")
+    pace = found["pace"]
+    assert (pace["behind_s"], pace["products"], pace["p50_s"], pace["p99_s"]) == (4.0, 1, 6.5, 6.5)
+    last = Last("31e9d66a-cd83-4174-9429-b932f1abe1be", ("de-dwd/1", "ab"), clock.now(), State.COMING)
+    notice = Notice("dwd", "de-dwd/1", last, "cache/a/wis2/de-dwd/data/core/weather", b"{}", clock.now(), "de-dwd")
+    with hub.runtime.ledger.transaction() as tx:
+        tx.wis2.notices.take([notice])
+    clock.advance(600)
+    found = await hub.ask("GET", "/v1/bridges/dwd")
+    assert found["pace"]["behind_s"] == 600, "the oldest product that is still to be fetched"
+    clock.advance(3_600)
+    assert (await hub.ask("GET", "/v1/bridges/dwd"))["brokers"][0]["health"] == "warning"
 
 
 async def test_failed_products_accounts_and_holes_are_listed_and_tried_again(hub: Asked, clock: FakeClock) -> None:

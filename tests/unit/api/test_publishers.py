@@ -52,7 +52,7 @@ def links(directory: Path) -> list[str]:
 async def test_a_publisher_is_added_changed_and_removed_and_its_password_shown_to_nobody(hub: Asked) -> None:
     await site_and_feed(hub)
     made = await hub.ask("POST", "/v1/publishers", 201, json=WANTED)
-    assert (made["enabled"], made["broker"]["fault"]) == (False, "the source is switched off")
+    assert (made["enabled"], made["broker"]["fault"]) == (False, "switched off")
     refused = await hub.problem("PATCH", "/v1/publishers/synop", 400, "bad-request", json={"enabled": True})
     assert "WIS2 asks for 24 h" in refused["detail"]
     assert not (await hub.ask("GET", "/v1/publishers/synop"))["enabled"], "nothing has changed"

@@ -16,19 +16,21 @@ def test_the_pictures_of_the_documents_show_the_page_of_today() -> None:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """A copy of the sources, with a picture that was just taken."""
-    for name in _listed("sources()"):
+    """A copy of the sources, with pictures that were just taken."""
+    for name in _sources():
         copy = tmp_path / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((ROOT / name).read_bytes())
     (tmp_path / "scripts" / "pictures.py").write_bytes((ROOT / "scripts" / "pictures.py").read_bytes())
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "page.png").write_bytes(b"a picture")
-    subprocess.run([sys.executable, "-c", "import pictures; pictures.stamp()"], cwd=tmp_path / "scripts", check=True)
+    for name in ("page", "bridges"):
+        (tmp_path / "docs" / f"{name}.png").write_bytes(b"a picture")
+    stamp = "import pictures; [pictures.stamp(one) for one in pictures.PICTURES]"
+    subprocess.run([sys.executable, "-c", stamp], cwd=tmp_path / "scripts", check=True)
     return tmp_path
 
 
-def test_a_picture_that_was_just_taken_is_current(elsewhere: Path) -> None:
+def test_pictures_that_were_just_taken_are_current(elsewhere: Path) -> None:
     assert checked(elsewhere).returncode == 0
 
 
@@ -47,6 +49,15 @@ def test_a_change_of_the_page_makes_the_picture_old(elsewhere: Path, changed: st
     done = checked(elsewhere)
     assert done.returncode == 1
     assert "docs/page.png is older than the page that it shows" in done.stdout
+
+
+def test_a_picture_of_one_page_stays_current_while_others_change(elsewhere: Path) -> None:
+    for changed, stays in (("components/Feeds.svelte", "bridges.png"), ("bridges/bridges.ts", "")):
+        with (elsewhere / "services/dashboard/src" / changed).open("a") as file:
+            file.write("\n")
+        old = checked(elsewhere).stdout
+        assert "docs/page.png is older" in old
+        assert ("docs/bridges.png is older" in old) == (not stays)
 
 
 def test_a_file_that_was_added_makes_the_picture_old(elsewhere: Path) -> None:
@@ -75,8 +86,8 @@ def checked(root: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def _listed(expression: str) -> list[str]:
-    code = f"import pictures; print(*(one.relative_to(pictures.ROOT) for one in pictures.{expression}), sep='\\n')"
-    command = [sys.executable, "-c", code]
+def _sources() -> list[str]:
+    each = "(one.relative_to(pictures.ROOT) for it in pictures.PICTURES for one in pictures.sources(it))"
+    command = [sys.executable, "-c", f"import pictures; print(*{each}, sep='\\n')"]
     listed = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True, check=True)
     return listed.stdout.split()

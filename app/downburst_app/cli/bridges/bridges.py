@@ -47,10 +47,12 @@ def show_bridge(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJso
     print(f"{bridge}: into {found['feed']}, topics {', '.join(found['topics'])}")
     for advice in found["advice"]:
         print(f"  advice: {advice}")
+    for line in _pace(found["pace"]):
+        print(f"  {line}")
     table(
         "brokers",
-        ("broker", "state", "topics bound", "last message"),
-        ([one["url"], _state(one), _bound(one), one["last_at"] or ""] for one in found["brokers"]),
+        ("broker", "health", "state", "topics bound", "last message", "messages/s", "delay"),
+        (_broker(one) for one in found["brokers"]),
         empty="",
     )
     table(
@@ -216,8 +218,24 @@ def _brokers(one: dict[str, Any]) -> str:
     return f"{connected} of {len(one['brokers'])} connected" if one["enabled"] else "off"
 
 
-def _state(broker: dict[str, Any]) -> str:
-    return f"connected since {broker['connected_at']}" if broker["connected_at"] else f"away: {broker['fault']}"
+def _pace(pace: dict[str, Any]) -> list[str]:
+    """The speed of a source, in lines."""
+    if pace["products"] == 0:
+        latency = "no product was stored since the hub or the source started"
+    else:
+        seconds = ", ".join(f"p{share} {pace[f'p{share}_s']:.1f} s" for share in (50, 99))
+        latency = f"publication to this hub's log: {seconds}, of the last {pace['products']} products"
+    return [f"behind by {_seconds(pace['behind_s'])}", latency]
+
+
+def _broker(one: dict[str, Any]) -> list[Any]:
+    state = f"connected since {one['connected_at']}" if one["health"] == "good" else one["sentence"]
+    rate = "" if one["messages_per_s"] is None else f"{one['messages_per_s']:.2f}"
+    return [one["url"], one["health"], state, _bound(one), one["last_at"] or "", rate, _seconds(one["delay_s"])]
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f} s"
 
 
 def _bound(broker: dict[str, Any]) -> str:

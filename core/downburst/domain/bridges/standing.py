@@ -4,6 +4,8 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from downburst.domain.bridges.pace import Latencies, Pace
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -54,6 +56,9 @@ class SourceNow:
     passed_over: deque[PassedOver] = field(default_factory=lambda: deque(maxlen=MOST_PASSED_OVER))
     """The last ones; copies are left out."""
     centres: defaultdict[str, CentreCounts] = field(default_factory=lambda: defaultdict(CentreCounts))
+    paces: defaultdict[str, Pace] = field(default_factory=lambda: defaultdict(Pace))
+    """By the broker's address."""
+    latencies: Latencies = field(default_factory=Latencies)
 
 
 @dataclass(slots=True)

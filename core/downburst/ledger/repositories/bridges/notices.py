@@ -42,6 +42,13 @@ class Notices:
         query = query.order_by(table.c.received_at, table.c.data_id).limit(limit)
         return [_notice(row) for row in self._connection.execute(query)]
 
+    def oldest_coming(self, source: str) -> datetime | None:
+        """The receipt of the oldest one whose product is still to be fetched; None: there is none."""
+        table = wis2_notices
+        where = (table.c.source == source, table.c.state == State.COMING.value)
+        oldest: datetime | None = self._connection.scalar(select(func.min(table.c.received_at)).where(*where))
+        return oldest
+
     def waiting(self, source: str, centre: str, limit: int = 10_000) -> list[Notice]:
         """Those for which this centre had no bytes left, the longest waiting first."""
         table = wis2_notices
