@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .PHONY: help setup setup-test setup-bench demo check test test-all lint unit sim contract integration system nightly \
 	node-kafka test-cluster test-peers compose-smoke air-gap deb audit sbom release pictures \
 	bench bench-multicast bench-unicast bench-disk bench-circuits bench-paths bench-scheduler bench-ldm bench-people \
-	bench-probes bench-distributed bench-beside bench-spacing bench-seeds \
+	bench-probes bench-bridges bench-distributed bench-beside bench-spacing bench-seeds \
 	lock clean
 
 help: ## List the targets
@@ -91,6 +91,7 @@ bench: ## List the side-by-side measurements that exist
 	@echo "  bench-circuits      circuits: admission, beside greedy flows, small buffers, set-up"
 	@echo "  bench-paths         data connections, learned TCP profiles, the tracer's cost, forecasts"
 	@echo "  bench-probes        knees, delays and soaks of probes, their cost to products, TCP stacks"
+	@echo "  bench-bridges       files and notifications of WIS2 beside wis2downloader and pywis-pubsub"
 	@echo "  bench-distributed   one broker beside librdkafka; one, two and four senders; seconds after losses"
 	@echo "  bench-ldm           eight LDM downstreams of a hub: products a second, silence, processor time"
 	@echo "  bench-spacing       datagrams 12 us apart: loss, spacing and CPU of receivers that block, adapt and poll"
@@ -112,6 +113,9 @@ bench-paths: setup-bench ## Measure long paths: connections, TCP profiles, trace
 
 bench-probes: setup-bench ## Measure probes of paths, as root; OUT=file.json, ARGS="--quick" for a first look
 	@$(MEASURE) -m bench.probes $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-bridges: setup-bench ## Measure sources of WIS2 beside wis2downloader and pywis-pubsub; OUT=file.json
+	@$(MEASURE) -m bench.bridges $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-people: setup-bench ## Measure questions about thirty days of history, and the pages; OUT=file.json
 	@$(MEASURE) -m bench.people $(if $(OUT),--out $(OUT)) $(ARGS)

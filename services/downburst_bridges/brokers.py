@@ -4,6 +4,8 @@ Messages are acknowledged by the caller, once they are stored: the broker sends 
 """
 
 import asyncio
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -56,8 +58,10 @@ class Subscription(Connection):
         ca_file: Path | None = None,
     ) -> None:
         self._session = session
+        self._incoming: deque[tuple[int, mqtt.MQTTMessage]] = deque()
+        """From paho's thread. The broker's window bounds it: `IN_FLIGHT` by MQTT 5, its own one by MQTT 3.1.1."""
         self._delivered: asyncio.Queue[Delivered] = asyncio.Queue()
-        self._connection = 0
+        self._connection = self._connection_of_thread = 0
         super().__init__(broker, session.client_id, clock, changed, keeps_session=True, ca_file=ca_file)
         self.client.on_subscribe, self.client.on_message = self._on_subscribe, self._on_message
 
@@ -75,8 +79,16 @@ class Subscription(Connection):
         self.client.loop_start()
 
     async def next(self, most: int) -> list[Delivered]:
-        """Waits for messages; returns those that have come, at most so many."""
+        """Waits for messages; returns those that have come, at most so many.
+
+        After the first one it waits a little for more, as a transaction of the ledger costs more than what one of
+        them writes, unless there are as many as brokers with a small window send.
+        """
         found = [await self._delivered.get()]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GROUP_S):
+                while len(found) < GROUP:
+                    found.append(await self._delivered.get())
         while len(found) < most and not self._delivered.empty():
             found.append(self._delivered.get_nowait())
         return [one for one in found if one.connection == self._connection]
@@ -95,6 +107,12 @@ class Subscription(Connection):
 
     # The following are called by paho's thread.
 
+    def _on_connect(
+        self, client: mqtt.Client, userdata: Any, flags: mqtt.ConnectFlags, reason: ReasonCode, _: Properties | None
+    ) -> None:
+        self._connection_of_thread += not reason.is_failure
+        super()._on_connect(client, userdata, flags, reason, _)
+
     def _on_subscribe(
         self, _client: mqtt.Client, _userdata: Any, _mid: int, reasons: list[ReasonCode], _: Properties | None
     ) -> None:
@@ -103,7 +121,10 @@ class Subscription(Connection):
         self.loop.call_soon_threadsafe(self._subscribed, refused)
 
     def _on_message(self, _client: mqtt.Client, _userdata: Any, message: mqtt.MQTTMessage) -> None:
-        self.loop.call_soon_threadsafe(self._heard, message.topic, message.payload, message.mid)
+        self._incoming.append((self._connection_of_thread, message))
+        if len(self._incoming) == 1:
+            # The event loop takes all that have come when it gets there, and is woken once for them.
+            self.loop.call_soon_threadsafe(self._heard)
 
     # The following belong to the event loop.
 
@@ -118,11 +139,15 @@ class Subscription(Connection):
         bound = len(self._session.filters) - len(refused)
         self.is_now(replace(self.standing, bound=bound, refused=refused))
 
-    def _heard(self, topic: str, payload: bytes | bytearray, number: int) -> None:
+    def _heard(self) -> None:
         now = self.clock.now()
         self.is_now(replace(self.standing, last_at=now))
-        self._delivered.put_nowait(Delivered(topic, bytes(payload), now, number, self._connection))
+        while self._incoming:
+            connection, one = self._incoming.popleft()
+            self._delivered.put_nowait(Delivered(one.topic, bytes(one.payload), now, one.mid, connection))
 
 
 IN_FLIGHT = 500
+GROUP, GROUP_S = 20, 0.01
+"""mosquitto has at most 20 messages without acknowledgement by default (`max_inflight_messages`)."""
 SESSION_S = 7 * 86_400

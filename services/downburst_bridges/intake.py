@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from functools import partial
+from functools import lru_cache, partial
 
 from downburst.domain.bridges import CentreDay, Last, Notice, PassedOver, State, Wis2Source
 from downburst.foundation.errors import BadInput
@@ -32,9 +32,23 @@ class Taken:
 
     notices: list[Notice] = field(default_factory=list)
     """To be fetched."""
+    others: list[Notice] = field(default_factory=list)
+    """Stored as well, and nothing to be fetched: they may take the place of earlier ones that are."""
     passed_over: list[PassedOver] = field(default_factory=list)
     readable: list[tuple[str, datetime]] = field(default_factory=list)
     """The brokers and publication times of notifications."""
+
+
+@lru_cache(maxsize=1_000)
+def topic_of(text: str) -> Topic:
+    """As `read_topic`; most notifications come on few topics."""
+    return read_topic(text)
+
+
+@lru_cache(maxsize=1_000)
+def notification_of(payload: bytes) -> Notification:
+    """As `read_notification`: its download, and copies by other brokers, need it again soon after the intake."""
+    return read_notification(payload)
 
 
 def take(tx: Transaction, source: Wis2Source, heard: Sequence[Heard]) -> Taken:
@@ -104,15 +118,16 @@ class _Intake:
         self._taken.readable = [(one.heard.broker, one.notification.published_at) for one in readable]
         self._tx.wis2.notices.take(stored.values())
         self._tx.wis2.days.add(self._days.values())
-        self._taken.notices = [one for one in stored.values() if one.last.state is State.COMING]
+        for notice in stored.values():
+            (self._taken.notices if notice.last.state is State.COMING else self._taken.others).append(notice)
         return self._taken
 
     def _read(self, heard: Heard) -> _Readable | None:
         """A message that an error of this program can't read is passed over too, as it would come for ever."""
         topic: Topic | None = None
         try:
-            topic = read_topic(heard.topic)
-            found = attempt_now("bridges.read", partial(read_notification, heard.payload), what=heard.topic)
+            topic = topic_of(heard.topic)
+            found = attempt_now("bridges.read", partial(notification_of, heard.payload), what=heard.topic)
             sentence = "an error of this hub: its faults have it"
         except BadInput as error:
             found, sentence = None, str(error)

@@ -12,10 +12,11 @@ from downburst.domain.bridges.signs import BridgesChanged
 from downburst.domain.events import EventsMissed
 from downburst.ledger import Ledger
 from downburst.supervision import keep, start
+from downburst_bridges.downloads import OfHub
 from downburst_bridges.port import ProductNode
 from downburst_bridges.publishing.port import PublishedNode
 from downburst_bridges.publishing.publisher import PublisherRunner
-from downburst_bridges.source import OfHub, SourceRunner
+from downburst_bridges.source import SourceRunner
 
 
 class BridgeNode(ProductNode, PublishedNode, Protocol):

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from downburst.domain.bridges import Broker, CentreDay, Hole, Last, Notice, State, Unsettled, Wis2Source
+from downburst.domain.bridges import Broker, CentreDay, Ended, Hole, Last, Notice, State, Unsettled, Wis2Source
 from downburst.domain.feeds import Feed
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyThere, NotFound
@@ -69,7 +69,7 @@ def test_those_without_room_wait_by_centre_and_are_given_up_after_their_time(
     found = [Unsettled("de-dwd", 1, 1, 70), Unsettled("fr-meteofrance", waiting=1, waiting_bytes=5)]
     assert notices.unsettled("dwd") == found
     assert notices.waiting("dwd", "de-dwd") == [waiting]
-    assert notices.coming("dwd", without={"de-dwd"}) == []
+    assert notices.coming("dwd", centre="fr-meteofrance") == []
     notices.release(waiting)
     assert [one.data_id for one in notices.coming("dwd")] == ["de-dwd/1", "de-dwd/2"]
     assert notices.give_up_waiting(SOME_TIME, "no room") == 0
@@ -87,8 +87,8 @@ def test_a_notification_is_known_from_the_broker_to_the_log(sourced: Transaction
     notices.take([notice(2), notice(1)])
     assert notices.coming("dwd") == [notice(1), notice(2)]
     assert notices.last("dwd", ["de-dwd/1", "de-dwd/9"]) == {"de-dwd/1": notice(1).last}
-    assert notices.settle(notice(1), State.HELD, sequence=7)
-    assert notices.settle(notice(2), State.FAILED, reason="status 404")
+    ended = [Ended(notice(1), State.HELD, sequence=7), Ended(notice(2), State.FAILED, "status 404")]
+    assert notices.settle("dwd", ended) == ended
     assert notices.count("dwd") == {State.HELD: 1, State.FAILED: 1}
     (failed,) = notices.failed("dwd")
     assert (failed.reason, failed.settled_at) == ("status 404", clock.now())
@@ -101,14 +101,14 @@ def test_a_later_notification_takes_the_place_of_one_that_is_still_fetched(sourc
     notices.take([NOTICE])
     update = replace(NOTICE, last=replace(LAST, id="a23ef8c3-f21f-4230-bdae-5672d0e2a203"))
     notices.take([update])
-    assert not notices.settle(NOTICE, State.HELD, sequence=1)
+    assert notices.settle("dwd", [Ended(NOTICE, State.HELD, sequence=1)]) == []
     assert notices.coming("dwd") == [update]
 
 
 def test_settled_notifications_are_forgotten_and_waiting_ones_never(sourced: Transaction, clock: FakeClock) -> None:
     notices = sourced.wis2.notices
     notices.take([notice(1), notice(2)])
-    notices.settle(notice(1), State.HELD)
+    notices.settle("dwd", [Ended(notice(1), State.HELD)])
     notices.forget_before(clock.now() + timedelta(days=1))
     assert [one.data_id for one in notices.coming("dwd")] == ["de-dwd/2"]
     assert notices.last("dwd", ["de-dwd/1"]) == {}

@@ -3,7 +3,9 @@
 import base64
 import hashlib
 import json
+import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -60,6 +62,17 @@ class Scene:
 
     def announce(self, *messages: dict[str, Any], broker: int = 0) -> None:
         self.brokers[broker].publish(TOPIC, [json.dumps(one).encode() for one in messages])
+
+    def ids_in_feed(self) -> list[str]:
+        """The products of the feed, as often as it has them."""
+        found, cursor = list[str](), dict[str, str]()
+        asked = {"feed": FEED, "contains": "de-dwd/", "since": "30000d", "limit": 200}
+        while True:
+            page = self.hub.ask("GET", "/v1/products", params=asked | cursor)
+            found += [one["product_id"] for one in page["items"]]
+            if not page["next"]:
+                return sorted(found)
+            cursor = {"cursor": page["next"]}
 
     def received(self) -> list[bytes]:
         return sorted(self.starter.received(SITE).values())
@@ -129,16 +142,32 @@ def test_redirects_are_followed_within_bounds(scene: Scene) -> None:
     assert failed["reason"] == "the server redirects more than 5 times"
 
 
-def test_a_hub_killed_amid_its_downloads_has_every_data_id_once(scene: Scene) -> None:
+@pytest.mark.parametrize("count", [400, pytest.param(2_000, marks=pytest.mark.all)])
+def test_a_hub_killed_amid_its_downloads_has_every_data_id_once(scene: Scene, count: int) -> None:
     scene.bridge()
-    contents = [b"%06d" % number for number in range(400)]
+    contents = [b"%06d" % number for number in range(count)]
     scene.announce(*(scene.serve(number, content) for number, content in enumerate(contents)))
-    until("some files", lambda: scene.counts()[1] > 40)
+    until("some files", lambda: scene.counts()[1] > count // 10)
     hub = scene.hub
     hub.stop(signal.SIGKILL)
     scene.hub = scene.starter.hub(http=hub.http, sites=hub.sites)
-    until("all of them", lambda: scene.counts() == (0, 400, 0))
+    until("all of them", lambda: scene.counts() == (0, count, 0))
     until("all files", lambda: scene.received() == contents)
+    assert scene.ids_in_feed() == sorted(f"de-dwd/synop/{number}" for number in range(count))
+
+
+@pytest.mark.all
+def test_2000_files_of_85_kb_are_at_the_site_a_minute_after_the_last_announcement(scene: Scene) -> None:
+    """The level of wmo-im/wis2-global-services-testing; the node verifies each announced digest."""
+    scene.bridge()
+    contents = sorted(os.urandom(85_000) for _ in range(2_000))
+    scene.announce(*(scene.serve(number, content) for number, content in enumerate(contents)))
+    announced_s = time.monotonic()
+    until("the ends of all", lambda: scene.counts() == (0, 2_000, 0), 60)
+    until("all files", lambda: len(scene.received()) == len(contents), 60)
+    print(f"{time.monotonic() - announced_s:.1f} s after the last announcement")
+    assert scene.received() == contents
+    assert len(scene.ids_in_feed()) == len(contents)
 
 
 @pytest.mark.all

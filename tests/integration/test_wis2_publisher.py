@@ -23,9 +23,9 @@ from downburst.ledger import Ledger
 from downburst.supervision import tasks
 from downburst.wis2.notifications import read_notification
 from downburst_bridges.brokers import Session, Subscription
+from downburst_bridges.downloads import OfHub
 from downburst_bridges.publishing.publisher import PublisherRunner, record_due
 from downburst_bridges.service import Bridges
-from downburst_bridges.source import OfHub
 from factories import SOME_TIME
 from kit.patience import wait_for
 from kit.wis2.mosquitto import Mosquitto

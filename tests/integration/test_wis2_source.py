@@ -19,8 +19,10 @@ from downburst.foundation.errors import NodeAway, NotFetched
 from downburst.ledger import Ledger
 from downburst.supervision import FAULTS, tasks
 from downburst.wis2.properties import stated_in
+from downburst_bridges.backlog import AT_ONCE_OF_CENTRE
+from downburst_bridges.downloads import OfHub
 from downburst_bridges.service import Bridges
-from downburst_bridges.source import AT_ONCE_OF_CENTRE, OfHub, SourceRunner
+from downburst_bridges.source import SourceRunner
 from kit.patience import wait_for
 from kit.wis2.mosquitto import Mosquitto
 from unit.bridges.test_intake import TOPIC, message
@@ -64,9 +66,11 @@ def brokers() -> Iterator[tuple[Mosquitto, Mosquitto]]:
 
 
 class Scene:
-    def __init__(self, ledger: Ledger, node: Node, brokers: tuple[Mosquitto, ...], directory: Path) -> None:
+    def __init__(
+        self, ledger: Ledger, node: Node, brokers: tuple[Mosquitto, ...], directory: Path, *, mqtt: int = 5
+    ) -> None:
         self.ledger, self.node, self.brokers, self._directory = ledger, node, brokers, directory
-        made = tuple(Broker(one.url) for one in brokers)
+        made = tuple(Broker(one.url, mqtt=mqtt) for one in brokers)
         self.source = Wis2Source("dwd", "WIS2", made, ("cache/a/wis2/#",))
         with ledger.transaction() as tx:
             tx.feeds.add(Feed("WIS2"))
@@ -83,8 +87,8 @@ class Scene:
         with suppress(asyncio.CancelledError):
             await task
 
-    async def until(self, what: str, condition: Callable[[], Any]) -> None:
-        await asyncio.to_thread(wait_for, what, condition)
+    async def until(self, what: str, condition: Callable[[], Any], seconds: float = 30.0) -> None:
+        await asyncio.to_thread(wait_for, what, condition, seconds)
 
     async def publish(self, broker: Mosquitto, *messages: dict[str, Any]) -> None:
         await asyncio.to_thread(broker.publish, TOPIC, [json.dumps(one).encode() for one in messages])
@@ -201,7 +205,7 @@ async def test_an_error_of_the_hub_itself_ends_one_product_and_is_no_loop(scene:
 async def test_an_unknown_error_in_any_handler_stops_one_thing_at_most(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    armed = {"bridges.source", "bridges.intake", "bridges.read", "bridges.fetch", "bridges.hole"}
+    armed = {"bridges.source", "bridges.intake", "bridges.read", "bridges.fetch", "bridges.ends", "bridges.hole"}
     enter = tasks._enter
 
     def throw(handler: str, work: Callable[[], Any]) -> Any:
@@ -212,7 +216,7 @@ async def test_an_unknown_error_in_any_handler_stops_one_thing_at_most(
 
     monkeypatch.setattr(tasks, "_enter", throw)
     monkeypatch.setattr(tasks, "FIRST_WAIT_S", 0.05)
-    monkeypatch.setattr("downburst_bridges.source.AGAIN_S", 0.1)
+    monkeypatch.setattr("downburst_bridges.downloads.AGAIN_S", 0.1)
     bridges = BridgesNow()
     now = bridges.sources
     hub = OfHub(tmp_path / "spool", "hub", SystemClock())
@@ -233,7 +237,7 @@ async def test_an_unknown_error_in_any_handler_stops_one_thing_at_most(
 
 
 async def test_a_node_that_is_away_is_asked_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("downburst_bridges.source.AGAIN_S", 0.1)
+    monkeypatch.setattr("downburst_bridges.downloads.AGAIN_S", 0.1)
     scene.node.refusals["de-dwd/synop/1"] = NodeAway("the node is not running")
     async with scene.running():
         await scene.publish(scene.brokers[0], message(1, of=1))

@@ -43,8 +43,8 @@ from downburst_app.wiring.placing import keep_placing
 from downburst_app.wiring.process import cancelled, lock_data_dir, make_data_dir, stopped_by_signals
 from downburst_app.wiring.reports import FaultReports
 from downburst_app.wiring.watchdogs import Watchdogs
+from downburst_bridges.downloads import OfHub
 from downburst_bridges.service import Bridges
-from downburst_bridges.source import OfHub
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.near_nodes import NearNodes
 from downburst_circuits.provider_agent.parts import runs_of_provider

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from downburst.deliveries.browsing import Browse
-from downburst.domain.bridges import CentreDay, Hole, Last, Notice, PassedOver, SourceNow, Standing, State
+from downburst.domain.bridges import CentreDay, Ended, Hole, Last, Notice, PassedOver, SourceNow, Standing, State
 from downburst.domain.bridges.exporting import ExportedFile, ExportedProduct
 from downburst.foundation.clock import Clock
 from downburst.ledger import Ledger
@@ -98,7 +98,7 @@ def _fill(ledger: Ledger, clock: Clock) -> None:
     waiting = replace(notice, data_id="de-dwd/2", last=replace(last, state=State.WAITING))
     with ledger.transaction() as tx:
         tx.wis2.notices.take([notice, waiting, replace(notice, data_id="de-dwd/3")])
-        tx.wis2.notices.settle(notice, State.FAILED, reason="the server answers with status 404")
+        tx.wis2.notices.settle("dwd", [Ended(notice, State.FAILED, "the server answers with status 404")])
         tx.wis2.days.add([CentreDay("dwd", "de-dwd", now.date(), products=2, bytes=170_000, copies=2, failed=1)])
         tx.wis2.holes.add(Hole("dwd", URL, now, now, "the broker did not keep the session"), filled=True)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from downburst.domain.bridges import CentreDay, Hole, Last, Notice, PassedOver, SourceNow, Standing, State
+from downburst.domain.bridges import CentreDay, Ended, Hole, Last, Notice, PassedOver, SourceNow, Standing, State
 from downburst.domain.bridges.signs import BridgesChanged
 from downburst.foundation.clock import FakeClock
 from unit.api.conftest import Asked
@@ -108,7 +108,7 @@ async def test_failed_products_accounts_and_holes_are_listed_and_tried_again(hub
     notice = Notice("dwd", "de-dwd/1", last, "cache/a/wis2/de-dwd/data/core/weather", b"{}", clock.now(), "de-dwd")
     with hub.runtime.ledger.transaction() as tx:
         tx.wis2.notices.take([notice, replace(notice, data_id="de-dwd/2")])
-        tx.wis2.notices.settle(notice, State.FAILED, reason="the server answers with status 404")
+        tx.wis2.notices.settle("dwd", [Ended(notice, State.FAILED, "the server answers with status 404")])
         tx.wis2.days.add([CentreDay("dwd", "de-dwd", clock.now().date(), products=2, bytes=1_000, copies=5)])
         tx.wis2.holes.add(Hole("dwd", URL, clock.now(), clock.now(), "the broker lost the session"))
     (failed,) = await hub.ask("GET", "/v1/bridges/dwd/failed")

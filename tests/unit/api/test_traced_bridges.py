@@ -7,7 +7,7 @@ from typing import Any
 
 from contract.test_ledger_publishers import PUBLISHER, outgoing
 from contract.test_ledger_wis2 import LAST, NOTICE, SOURCE
-from downburst.domain.bridges import State
+from downburst.domain.bridges import Ended, State
 from downburst.domain.bridges.publishers import Step
 from downburst.wis2.properties import properties_of
 from downburst.wis2.topics import read_topic
@@ -41,7 +41,7 @@ async def brought(hub: Asked, *, sequence: int = 1, notification_id: str = MESSA
     with hub.runtime.ledger.transaction() as tx:
         tx.wis2.sources.add(SOURCE)
         tx.wis2.notices.take([notice])
-        tx.wis2.notices.settle(notice, State.HELD, sequence=sequence)
+        tx.wis2.notices.settle("dwd", [Ended(notice, State.HELD, sequence=sequence)])
 
 
 async def test_a_product_leads_back_to_the_notification_by_which_it_came(hub: Asked) -> None:

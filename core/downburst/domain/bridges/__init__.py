@@ -1,7 +1,7 @@
 """Bridges to other systems of notifications: their sources, and what came by them."""
 
 from downburst.domain.bridges.fetching import FetchedProduct, WantedProduct
-from downburst.domain.bridges.intake import CentreDay, Hole, Last, Notice, State, Unsettled
+from downburst.domain.bridges.intake import CentreDay, Ended, Hole, Last, Notice, State, Unsettled
 from downburst.domain.bridges.sources import Broker, Wis2Source
 from downburst.domain.bridges.standing import BridgesNow, CentreCounts, PassedOver, PublisherNow, SourceNow, Standing
 
@@ -10,6 +10,7 @@ __all__ = [
     "Broker",
     "CentreCounts",
     "CentreDay",
+    "Ended",
     "FetchedProduct",
     "Hole",
     "Last",

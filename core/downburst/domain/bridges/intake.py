@@ -51,6 +51,19 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a notification: its product is held, or every attempt failed."""
+
+    notice: Notice
+    state: State
+    reason: str = ""
+    """Of a failure."""
+    sequence: int | None = None
+    size_bytes: int = 0
+    """Of the product."""
+
+
+@dataclass(frozen=True, slots=True)
 class CentreDay:
     """The account of a centre for a day, UTC."""
 

@@ -51,7 +51,7 @@ wis2_notices = Table(
     Column("reason", Text, nullable=False),
     Column("sequence", BigInteger),
     Column("settled_at", Instant),
-    Index("ix_wis2_notices_state", "state"),
+    Index("ix_wis2_notices_state", "state", "source", "centre", "received_at"),
 )
 
 

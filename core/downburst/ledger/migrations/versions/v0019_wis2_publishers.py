@@ -1,4 +1,4 @@
-"""Publishers of WIS2, and the products that they announce."""
+"""Publishers of WIS2, and the products that they announce; notifications of sources by state and centre."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -54,3 +54,5 @@ def upgrade() -> None:
     op.create_index("ix_wis2_outgoing_step", "wis2_outgoing", ["publisher", "step"])
     op.create_index("ix_wis2_outgoing_data_id", "wis2_outgoing", ["publisher", "data_id"])
     op.create_index("ix_wis2_outgoing_sequence", "wis2_outgoing", ["publisher", "epoch", "sequence"])
+    op.drop_index("ix_wis2_notices_state", "wis2_notices")
+    op.create_index("ix_wis2_notices_state", "wis2_notices", ["state", "source", "centre", "received_at"])

@@ -1,12 +1,12 @@
 """Notifications of sources: of each data id the last one that was taken, and the accounts of centres."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, case, delete, func, insert, select, update
 
-from downburst.domain.bridges import CentreDay, Last, Notice, State, Unsettled
+from downburst.domain.bridges import CentreDay, Ended, Last, Notice, State, Unsettled
 from downburst.foundation.clock import Clock
 from downburst.ledger.storage import rows
 from downburst.ledger.tables.bridges import wis2_days, wis2_notices, wis2_sources
@@ -22,10 +22,11 @@ class Notices:
     def last(self, source: str, data_ids: Iterable[str]) -> dict[str, Last]:
         """The last notification of each of these data ids that the source took."""
         table, found = wis2_notices, dict[str, Last]()
+        columns = [table.c[name] for name in ("id", "data_id", "digest", "published_at", "state")]
         wanted = sorted(set(data_ids))
         for first in range(0, len(wanted), AT_ONCE):
             some = wanted[first : first + AT_ONCE]
-            query = select(table).where(table.c.source == source, table.c.data_id.in_(some))
+            query = select(*columns).where(table.c.source == source, table.c.data_id.in_(some))
             found |= {row.data_id: _last(row) for row in self._connection.execute(query)}
         return found
 
@@ -33,12 +34,12 @@ class Notices:
         """Stores notifications in place of earlier ones of their data ids."""
         rows.put_all(self._connection, wis2_notices, [_row(notice) for notice in notices])
 
-    def coming(self, source: str, limit: int = 1_000, *, without: Collection[str] = ()) -> list[Notice]:
-        """Those whose products are still to be fetched, the oldest first; `without`: not of these centres."""
+    def coming(self, source: str, limit: int = 1_000, *, centre: str | None = None) -> list[Notice]:
+        """Those whose products are still to be fetched, the oldest first; `centre`: of this one alone."""
         table = wis2_notices
         query = select(table).where(table.c.source == source, table.c.state == State.COMING.value)
-        if without:
-            query = query.where(table.c.centre.not_in(sorted(without)))
+        if centre is not None:
+            query = query.where(table.c.centre == centre)
         query = query.order_by(table.c.received_at, table.c.data_id).limit(limit)
         return [_notice(row) for row in self._connection.execute(query)]
 
@@ -94,16 +95,16 @@ class Notices:
         row = self._connection.execute(query.order_by(table.c.received_at).limit(1)).one_or_none()
         return None if row is None else _notice(row)
 
-    def settle(self, notice: Notice, state: State, *, reason: str = "", sequence: int | None = None) -> bool:
-        """Records the end of a notification; false: a later one of its data id has taken its place."""
+    def settle(self, source: str, ended: Sequence[Ended]) -> list[Ended]:
+        """Records the ends of notifications; returns those in whose place no later one of their data id has come."""
         table = wis2_notices
-        where = (
-            table.c.source == notice.source,
-            table.c.data_id == notice.data_id,
-            table.c.id == notice.last.id,
-        )
-        values = {"state": state, "reason": reason, "sequence": sequence, "settled_at": self._clock.now()}
-        return self._connection.execute(update(table).where(*where).values(values)).rowcount == 1
+        last = self.last(source, (one.notice.data_id for one in ended))
+        kept = [one for one in ended if _is(last.get(one.notice.data_id), one.notice)]
+        if kept:
+            where = (table.c.source == source, table.c.data_id == bindparam("of_data_id"))
+            now = self._clock.now()
+            self._connection.execute(update(table).where(*where), [_settled(one, now) for one in kept])
+        return kept
 
     def release(self, notice: Notice) -> None:
         """Has the product of one that waited fetched."""
@@ -181,6 +182,20 @@ def _row(notice: Notice) -> dict[str, Any]:
         "reason": notice.reason,
         "sequence": notice.sequence,
         "settled_at": notice.settled_at,
+    }
+
+
+def _is(last: Last | None, notice: Notice) -> bool:
+    return last is not None and last.id == notice.last.id
+
+
+def _settled(ended: Ended, now: datetime) -> dict[str, Any]:
+    return {
+        "of_data_id": ended.notice.data_id,
+        "state": ended.state.value,
+        "reason": ended.reason,
+        "sequence": ended.sequence,
+        "settled_at": now,
     }
 
 

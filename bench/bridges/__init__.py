@@ -1,0 +1,1 @@
+"""Sources of WIS2 beside programs that do the same."""
