@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from downburst.domain.bridges import CentreDay, Ended, Notice, SourceNow, State, WantedProduct, Wis2Source
+from downburst.domain.bridges.origins import login_for
 from downburst.domain.products import Acknowledgement, Product
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import BadInput, DigestMismatch, DownburstError, NotFetched
@@ -162,6 +163,7 @@ class Downloads:
             notification.link.length_bytes,
             (digest.method, digest.digest.hex()) if digest else None,
             self._source.may_ask_private,
+            login_for(notification.link.url, self._source.logins),
         )
         return (await self._node.fetch(wanted)).acknowledgement
 

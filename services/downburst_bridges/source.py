@@ -5,15 +5,16 @@ import hashlib
 from collections.abc import Sequence
 from functools import partial
 
-from downburst.domain.bridges import Broker, SourceNow, Standing, Wis2Source
+from downburst.domain.bridges import Broker, Hole, SourceNow, Standing, Wis2Source
 from downburst.foundation.clock import to_us
 from downburst.ledger import Ledger
 from downburst.supervision import keep, side_by_side, start
 from downburst_bridges.brokers import Delivered, Session, Subscription
 from downburst_bridges.downloads import Downloads, OfHub
 from downburst_bridges.holes import Found, HoleWatch
-from downburst_bridges.intake import Heard, take
+from downburst_bridges.intake import Heard, Taken, take
 from downburst_bridges.port import ProductNode
+from downburst_bridges.replay import Replayer
 from downburst_bridges.verdicts import Verdict
 
 
@@ -25,6 +26,7 @@ class SourceRunner:
         self._ledger, self._hub = ledger, hub
         self._subscriptions: dict[str, Subscription] = {}
         self._holes = HoleWatch(source.name)
+        self._replayer = Replayer(source, ledger, hub.clock, self._took)
         self.now = SourceNow()
         self._downloads = Downloads(source, ledger, node, hub, self.now)
 
@@ -48,7 +50,7 @@ class SourceRunner:
             subscription.start()
         listening = (self._listen(url, one) for url, one in self._subscriptions.items())
         try:
-            await side_by_side(self._downloads.run(), *listening)
+            await side_by_side(self._downloads.run(), self._replayer.run(), *listening)
         finally:
             await asyncio.gather(*(one.stop() for one in self._subscriptions.values()))
 
@@ -65,9 +67,11 @@ class SourceRunner:
 
     def _note(self, found: Found | None) -> None:
         if found is not None:
-            hole, is_filled = found.hole, found.filled_by is not None
-            work = partial(self._ledger.write, lambda tx: tx.wis2.holes.add(hole, filled=is_filled))
-            start("bridges.hole", keep("bridges.hole", work))
+            start("bridges.hole", keep("bridges.hole", partial(self._record, found.hole, found.filled_by)))
+
+    async def _record(self, hole: Hole, filled_by: str | None) -> None:
+        await self._ledger.write(lambda tx: tx.wis2.holes.add(hole, filled_by=filled_by))
+        self._replayer.look()
 
     async def _listen(self, url: str, subscription: Subscription) -> None:
         while True:
@@ -83,10 +87,13 @@ class SourceRunner:
         taken = await self._ledger.write(judge)
         for one in delivered:
             subscription.acknowledge(one)
-        self.now.passed_over.extend(one for one in taken.passed_over if one.verdict != Verdict.COPY)
+        self._took(taken)
         for broker, published_at in taken.readable:
             self.now.paces[broker].heard(published_at, delivered[-1].at)
             self._note(self._holes.heard(broker, published_at, self._hub.clock.now()))
+
+    def _took(self, taken: Taken) -> None:
+        self.now.passed_over.extend(one for one in taken.passed_over if one.verdict != Verdict.COPY)
         if taken.notices or taken.others:
             self._downloads.add(taken)
 

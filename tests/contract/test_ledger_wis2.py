@@ -5,7 +5,18 @@ from datetime import date, timedelta
 
 import pytest
 
-from downburst.domain.bridges import Broker, CentreDay, Ended, Hole, Last, Notice, State, Unsettled, Wis2Source
+from downburst.domain.bridges import (
+    Broker,
+    CentreDay,
+    Ended,
+    Hole,
+    Last,
+    Notice,
+    OriginLogin,
+    State,
+    Unsettled,
+    Wis2Source,
+)
 from downburst.domain.feeds import Feed
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyThere, NotFound
@@ -14,7 +25,16 @@ from downburst.ledger.repositories.audit import Changes
 from factories import SOME_TIME
 
 BROKERS = Broker("mqtts://one.example"), Broker("wss://two.example/mqtt", "user", "secret", 311)
-SOURCE = Wis2Source("dwd", "WIS2", BROKERS, ("cache/a/wis2/de-dwd/#",), bytes_per_day=10**12)
+LOGINS = OriginLogin("data.example", "me", "secret"), OriginLogin("other.example:8443", token="secret")
+SOURCE = Wis2Source(
+    "dwd",
+    "WIS2",
+    BROKERS,
+    ("cache/a/wis2/de-dwd/#",),
+    bytes_per_day=10**12,
+    replay_url="https://replay.example",
+    logins=LOGINS,
+)
 LAST = Last("31e9d66a-cd83-4174-9429-b932f1abe1be", ("de-dwd/1", "ab" * 64), SOME_TIME, State.COMING)
 NOTICE = Notice("dwd", "de-dwd/1", LAST, "cache/a/wis2/de-dwd/data/core/weather", b'{"id":1}', SOME_TIME, "de-dwd")
 
@@ -139,6 +159,10 @@ def test_holes_are_open_until_they_are_filled(sourced: Transaction, clock: FakeC
     (kept,) = holes.of("dwd", open_only=True)
     assert replace(kept, number=None) == hole
     assert kept.number is not None
-    holes.filled(kept.number)
+    holes.failed(kept.number, "the service is away")
+    assert holes.of("dwd", open_only=True) == [replace(kept, fault="the service is away")]
+    holes.filled(kept.number, "https://replay.example")
     assert holes.of("dwd", open_only=True) == []
-    assert holes.of("dwd") == [replace(kept, filled_at=clock.now())]
+    assert holes.of("dwd") == [replace(kept, filled_at=clock.now(), filled_by="https://replay.example")]
+    holes.add(hole, filled_by="mqtts://two.example")
+    assert holes.of("dwd")[0].filled_by == "mqtts://two.example"

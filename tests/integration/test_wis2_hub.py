@@ -52,7 +52,7 @@ class Scene:
 
     def counts(self) -> tuple[int, int, int]:
         """Products that come, are held, and failed."""
-        now = self.shown()
+        now = self.shown()["products"]
         return now["coming"], now["held"], now["failed"]
 
     def serve(self, number: int, content: bytes) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def test_the_commands_make_the_sources_and_publishers_of_the_files(
         said(hub, *shlex.split(command)[1:])
     until("the subscription", lambda: hub.ask("GET", "/v1/bridges/core")["brokers"][0]["bound"] == 1)
     announce(broker, b"METAR EDDF 291650Z")
-    until("the product", lambda: hub.ask("GET", "/v1/bridges/core")["held"] == 1)
+    until("the product", lambda: hub.ask("GET", "/v1/bridges/core")["products"]["held"] == 1)
     publisher = hub.ask("GET", "/v1/publishers/synop")
     assert (publisher["enabled"], publisher["centre"]) == (False, "xx-example")
     assert publisher["dataset"] == "Synops; $(reboot) of 'Example'"

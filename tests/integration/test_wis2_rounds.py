@@ -81,7 +81,7 @@ class Scene:
 
     def held(self) -> int:
         """Products of WIS2 whose bytes the feed has."""
-        return int(self.hub.ask("GET", "/v1/bridges/all")["held"])
+        return int(self.hub.ask("GET", "/v1/bridges/all")["products"]["held"])
 
     def centre(self, name: str) -> dict[str, Any]:
         """The account of a centre."""

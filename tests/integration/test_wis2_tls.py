@@ -83,7 +83,7 @@ def test_a_source_by_tls_and_websocket_fetches_from_a_server_of_an_own_authority
     (scene.nginx.root / "1").write_bytes(b"a file behind TLS")
     message = announcement(1, f"https://127.0.0.1:{scene.nginx.port}/1", b"a file behind TLS")
     scene.broker.publish_all([(TOPIC, json.dumps(message).encode())], "node", "secret")
-    until("the product", lambda: scene.hub.ask("GET", "/v1/bridges/both")["held"] == 1)
+    until("the product", lambda: scene.hub.ask("GET", "/v1/bridges/both")["products"]["held"] == 1)
     until("its copy", lambda: scene.hub.ask("GET", "/v1/bridges/both/centres")[0]["copies"] == 1)
     items = scene.hub.ask("GET", f"/v1/products?feed={FEED}")["items"]
     assert [one["product_id"] for one in items] == ["de-dwd/synop/1"]

@@ -77,7 +77,7 @@ class Judge:
         names = ("products", "copies", "refused")
         counted = sum(one[name] for one in self._centres().values() for name in names)
         withdrawn = sum(one["verdict"] == "delete" for one in self._passed_over())
-        return bool(counted + withdrawn >= messages and self._shown()["coming"] == 0)
+        return bool(counted + withdrawn >= messages and self._shown()["products"]["coming"] == 0)
 
     def _seen(self, vector: Vector) -> Seen:
         account = self._centres()[vector.centre]

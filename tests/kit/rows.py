@@ -253,9 +253,7 @@ ROWS: Mapping[str, Rows] = {
     ),
     "WIS2_HOLES_OF_SOURCE": Rows(
         tables.bridges.wis2_holes,
-        lambda tx, n: tx.wis2.holes.add(
-            Hole("wis2-0", "mqtts://one.example", SOME_TIME, SOME_TIME, f"hole {n}"), filled=False
-        ),
+        lambda tx, n: tx.wis2.holes.add(Hole("wis2-0", "mqtts://one.example", SOME_TIME, SOME_TIME, f"hole {n}")),
         _with_wis2_source,
     ),
     "TCP_PROFILES": Rows(

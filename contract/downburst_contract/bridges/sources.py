@@ -9,6 +9,7 @@ from pydantic import Field
 
 from downburst.domain import bridges
 from downburst.domain.bridges.health import BrokerHealth, Judged, subscription_health
+from downburst.domain.bridges.origins import LONGEST_HOST, LONGEST_SECRET, LONGEST_WEB_ADDRESS, MOST_LOGINS
 from downburst.domain.bridges.pace import Pace
 from downburst.domain.bridges.sources import (
     EVERYONE,
@@ -42,6 +43,29 @@ class BrokerWanted(Shape):
 
 
 _Brokers = Annotated[list[BrokerWanted], Field(min_length=1, max_length=MOST_BROKERS)]
+_Secret = Annotated[str, Field(max_length=LONGEST_SECRET)]
+
+
+class LoginWanted(Shape):
+    """A login at a server of recommended data: a user with a password, or a bearer token."""
+
+    host: Annotated[str, Field(max_length=LONGEST_HOST)]
+    """HOST, or HOST:PORT where the port is not the usual one of the address."""
+    user: _Secret | None = None
+    password: _Secret | None = None
+    token: _Secret | None = None
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"user", "password", "token"}
+
+    def to_model(self) -> bridges.OriginLogin:
+        """The login; refuses an impossible host, and half a login."""
+        return bridges.OriginLogin(self.host, self.user, self.password, self.token)
+
+
+_Logins = Annotated[list[LoginWanted], Field(max_length=MOST_LOGINS)]
+_Replay = Annotated[str, Field(max_length=LONGEST_WEB_ADDRESS)]
 
 
 class BridgeChange(Shape):
@@ -58,18 +82,24 @@ class BridgeChange(Shape):
     may_ask_private: bool | None = None
     """Products may be fetched from private networks."""
     enabled: bool | None = None
+    replay_url: _Replay | None = None
+    """A Global Replay service, which is asked for what brokers have dropped; null: none."""
+    logins: _Logins | None = None
+    """All of them: those that are left out are forgotten."""
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"bytes_per_day"}
+        return {"bytes_per_day", "replay_url"}
 
     def applied_to(self, source: bridges.Wis2Source) -> bridges.Wis2Source:
         """The source with these changes; refuses impossible values."""
-        given = self.model_dump(exclude_unset=True, exclude={"brokers", "topics"})
+        given = self.model_dump(exclude_unset=True, exclude={"brokers", "topics", "logins"})
         if self.brokers is not None:
             given["brokers"] = tuple(broker.to_model() for broker in self.brokers)
         if self.topics is not None:
             given["filters"] = tuple(map(check_filter, self.topics))
+        if self.logins is not None:
+            given["logins"] = tuple(login.to_model() for login in self.logins)
         return replace(source, **given)
 
 
@@ -88,10 +118,14 @@ class BridgeWanted(Shape):
     may_ask_private: bool = False
     """Products may be fetched from private networks."""
     enabled: bool = True
+    replay_url: _Replay | None = None
+    """A Global Replay service, which is asked for what brokers have dropped; null: none."""
+    logins: _Logins = Field(default_factory=list)
+    """At servers of recommended data."""
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"bytes_per_day"}
+        return {"bytes_per_day", "replay_url"}
 
     def to_model(self) -> bridges.Wis2Source:
         """The source; refuses impossible values."""
@@ -104,6 +138,8 @@ class BridgeWanted(Shape):
             self.bytes_per_day,
             self.may_ask_private,
             self.enabled,
+            replay_url=self.replay_url,
+            logins=tuple(login.to_model() for login in self.logins),
         )
 
 
@@ -225,6 +261,26 @@ class BridgePace(Answer):
         )
 
 
+class LoginShown(Answer):
+    """A login without its secret."""
+
+    host: str
+    user: str | None
+    """Null: a token is used."""
+
+
+class BridgeProducts(Answer):
+    """The number of a source's products by state, in the last two days."""
+
+    coming: int
+    """They were announced and are still to be fetched."""
+    waiting: int
+    """Their centres have used up their bytes of the day."""
+    held: int
+    failed: int
+    """Nothing is tried for them any more: `GET …/failed` has the reasons."""
+
+
 class Bridge(Answer):
     """A source of WIS2 with the state of its brokers and the number of its products."""
 
@@ -236,18 +292,14 @@ class Bridge(Answer):
     bytes_per_day: int | None
     may_ask_private: bool
     enabled: bool
+    replay_url: str | None
+    """A Global Replay service, which is asked for what brokers have dropped."""
+    logins: list[LoginShown]
+    """At servers of recommended data."""
     created_at: datetime | None
-    coming: int
-    """Products that were announced and are still to be fetched."""
-    waiting: int
-    """Products whose centres have used up their bytes of the day."""
-    held: int
-    """Products of the last two days."""
-    failed: int
-    """Products for which nothing is tried any more: `GET …/failed` has the reasons."""
+    products: BridgeProducts
     advice: list[str]
     """Topics that are unwise, each with the reason."""
-
     pace: BridgePace
 
     @classmethod
@@ -262,11 +314,15 @@ class Bridge(Answer):
             bytes_per_day=source.bytes_per_day,
             may_ask_private=source.may_ask_private,
             enabled=source.enabled,
+            replay_url=source.replay_url,
+            logins=[LoginShown(host=one.host, user=one.user) for one in source.logins],
             created_at=source.created_at,
-            coming=seen.count.get(bridges.State.COMING, 0),
-            waiting=seen.count.get(bridges.State.WAITING, 0),
-            held=seen.count.get(bridges.State.HELD, 0),
-            failed=seen.count.get(bridges.State.FAILED, 0),
+            products=BridgeProducts(
+                coming=seen.count.get(bridges.State.COMING, 0),
+                waiting=seen.count.get(bridges.State.WAITING, 0),
+                held=seen.count.get(bridges.State.HELD, 0),
+                failed=seen.count.get(bridges.State.FAILED, 0),
+            ),
             advice=[advice for one in source.filters if (advice := advice_on(one))],
             pace=BridgePace.of(seen),
         )
@@ -356,6 +412,10 @@ class BrokerHole(Answer):
     reason: str
     filled_at: datetime | None
     """The time from which another broker, or a replay, has brought all of it; null: not yet."""
+    filled_by: str | None
+    """The address of that broker or replay service."""
+    fault: str
+    """The reason for which a replay has not filled it; empty: none has failed."""
 
 
 OFF = "switched off"

@@ -239,15 +239,12 @@ export interface Bridge {
   bytes_per_day: number | null
   may_ask_private: boolean
   enabled: boolean
+  /** A Global Replay service, which is asked for what brokers have dropped. */
+  replay_url: string | null
+  /** At servers of recommended data. */
+  logins: LoginShown[]
   created_at: string | null
-  /** Products that were announced and are still to be fetched. */
-  coming: number
-  /** Products whose centres have used up their bytes of the day. */
-  waiting: number
-  /** Products of the last two days. */
-  held: number
-  /** Products for which nothing is tried any more: `GET …/failed` has the reasons. */
-  failed: number
+  products: BridgeProducts
   /** Topics that are unwise, each with the reason. */
   advice: string[]
   pace: BridgePace
@@ -266,6 +263,10 @@ export interface BridgeChange {
   /** Products may be fetched from private networks. */
   may_ask_private?: boolean | null
   enabled?: boolean | null
+  /** A Global Replay service, which is asked for what brokers have dropped; null: none. */
+  replay_url?: string | null
+  /** All of them: those that are left out are forgotten. */
+  logins?: LoginWanted[] | null
 }
 
 /** The speed of a source since the hub has started, or the source was changed. */
@@ -282,6 +283,17 @@ export interface BridgePace {
   p99_s: number | null
 }
 
+/** The number of a source's products by state, in the last two days. */
+export interface BridgeProducts {
+  /** They were announced and are still to be fetched. */
+  coming: number
+  /** Their centres have used up their bytes of the day. */
+  waiting: number
+  held: number
+  /** Nothing is tried for them any more: `GET …/failed` has the reasons. */
+  failed: number
+}
+
 /** A source of WIS2 whose products go into a feed. */
 export interface BridgeWanted {
   bridge: string
@@ -296,6 +308,10 @@ export interface BridgeWanted {
   /** Products may be fetched from private networks. */
   may_ask_private?: boolean
   enabled?: boolean
+  /** A Global Replay service, which is asked for what brokers have dropped; null: none. */
+  replay_url?: string | null
+  /** At servers of recommended data. */
+  logins?: LoginWanted[]
 }
 
 /** The way of a product from another system, and to others. */
@@ -320,6 +336,10 @@ export interface BrokerHole {
   reason: string
   /** The time from which another broker, or a replay, has brought all of it; null: not yet. */
   filled_at: string | null
+  /** The address of that broker or replay service. */
+  filled_by: string | null
+  /** The reason for which a replay has not filled it; empty: none has failed. */
+  fault: string
 }
 
 /** A broker with the state of the subscription there, without its password. */
@@ -1685,6 +1705,22 @@ export interface LinkWanted {
   tags?: TagsWanted | null
   /** Its length for the shortest path, in any unit that all links share. */
   cost?: number
+}
+
+/** A login without its secret. */
+export interface LoginShown {
+  host: string
+  /** Null: a token is used. */
+  user: string | null
+}
+
+/** A login at a server of recommended data: a user with a password, or a bearer token. */
+export interface LoginWanted {
+  /** HOST, or HOST:PORT where the port is not the usual one of the address. */
+  host: string
+  user?: string | null
+  password?: string | null
+  token?: string | null
 }
 
 /** A product that a site will not get: rejected there, or expired before delivery. */

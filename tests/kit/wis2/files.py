@@ -14,6 +14,10 @@ class FileServer:
         self.files: dict[str, bytes] = {}
         self.failures: dict[str, list[int | str]] = {}
         """Statuses, or addresses to which it redirects."""
+        self.wants: dict[str, str] = {}
+        """By path, the header `Authorization` without which it answers with status 401."""
+        self.authorizations: list[str] = []
+        """The headers that came."""
         self.asked: Counter[str] = Counter()
         self.most_at_once = 0
         self._at_once = 0
@@ -66,6 +70,10 @@ class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         files = self.server.files
         failure = files.begin(self.path)
+        given = self.headers.get("Authorization")
+        files.authorizations += [] if given is None else [given]
+        if files.wants.get(self.path, given) != given:
+            failure = 401
         try:
             self._answer(files.files.get(self.path), failure)
         finally:

@@ -24,6 +24,8 @@ SOURCE = {
     "brokers": [{"url": URL}, {"url": "wss://second.example/mqtt", "user": "unl", "password": "secret"}],
     "topics": ["cache/a/wis2/de-dwd/data/core/#"],
     "bytes_per_day": 20_000_000_000,
+    "replay_url": "https://replay.example",
+    "logins": [{"host": "data.example", "user": "unl", "password": "secret"}],
 }
 
 PUBLISHER = {
@@ -100,7 +102,9 @@ def _fill(ledger: Ledger, clock: Clock) -> None:
         tx.wis2.notices.take([notice, waiting, replace(notice, data_id="de-dwd/3")])
         tx.wis2.notices.settle("dwd", [Ended(notice, State.FAILED, "the server answers with status 404")])
         tx.wis2.days.add([CentreDay("dwd", "de-dwd", now.date(), products=2, bytes=170_000, copies=2, failed=1)])
-        tx.wis2.holes.add(Hole("dwd", URL, now, now, "the broker did not keep the session"), filled=True)
+        tx.wis2.holes.add(
+            Hole("dwd", URL, now, now, "the broker did not keep the session"), filled_by="wss://second.example/mqtt"
+        )
 
 
 def _now(clock: Clock) -> SourceNow:

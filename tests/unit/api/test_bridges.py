@@ -25,7 +25,7 @@ async def test_a_source_is_added_changed_and_removed_and_its_password_shown_to_n
     await site_and_feed(hub)
     with hub.runtime.bus.subscribe(BridgesChanged) as changes:
         made = await hub.ask("POST", "/v1/bridges", 201, json=WANTED)
-        assert (made["bridge"], made["enabled"], made["coming"]) == ("dwd", True, 0)
+        assert (made["bridge"], made["enabled"], made["products"]["coming"]) == ("dwd", True, 0)
         (broker,) = made["brokers"]
         assert (broker["url"], broker["connected_at"], broker["fault"]) == (URL, None, "not connected yet")
         assert "use cache/" in made["advice"][0]
@@ -118,8 +118,29 @@ async def test_failed_products_accounts_and_holes_are_listed_and_tried_again(hub
     (hole,) = await hub.ask("GET", "/v1/bridges/dwd/holes")
     assert (hole["reason"], hole["filled_at"]) == ("the broker lost the session", None)
     counts = await hub.ask("GET", "/v1/bridges/dwd")
-    assert (counts["coming"], counts["failed"]) == (1, 1)
+    assert (counts["products"]["coming"], counts["products"]["failed"]) == (1, 1)
     assert await hub.ask("POST", "/v1/bridges/dwd/failed/retry") == {"products": 1}
     assert await hub.ask("GET", "/v1/bridges/dwd/failed") == []
     for path in ("failed", "centres", "passed-over", "holes"):
         await hub.problem("GET", f"/v1/bridges/none/{path}", 404, "not-found")
+
+
+async def test_logins_at_origins_are_stored_and_shown_without_their_secrets(hub: Asked) -> None:
+    await site_and_feed(hub)
+    logins = [
+        {"host": "data.example", "user": "me", "password": "secret-word"},
+        {"host": "b", "token": "secret-word"},
+    ]
+    wanted = WANTED | {"logins": logins, "replay_url": "https://replay.example"}
+    made = await hub.ask("POST", "/v1/bridges", 201, json=wanted)
+    assert made["logins"] == [{"host": "data.example", "user": "me"}, {"host": "b", "user": None}]
+    assert made["replay_url"] == "https://replay.example"
+    with hub.runtime.ledger.transaction(writes=False) as tx:
+        assert [one.password or one.token for one in tx.wis2.sources.one("dwd").logins] == ["secret-word"] * 2
+    for wrong in ({"logins": [logins[0] | {"token": "secret-word"}]}, {"logins": [{"host": "a b"} | logins[1]] * 2}):
+        problem = await hub.problem("PATCH", "/v1/bridges/dwd", 400, "bad-request", json=wrong)
+        assert "secret-word" not in str(problem)
+    await hub.problem("PATCH", "/v1/bridges/dwd", 400, "bad-request", json={"replay_url": "ftp://replay.example"})
+    changed = await hub.ask("PATCH", "/v1/bridges/dwd", json={"logins": logins[1:], "replay_url": None})
+    assert (changed["logins"], changed["replay_url"]) == (made["logins"][1:], None)
+    assert "secret-word" not in str(await hub.ask("GET", "/v1/audit")) + str(made) + str(changed)

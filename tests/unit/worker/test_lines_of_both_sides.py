@@ -20,7 +20,7 @@ import pytest
 from downburst.deliveries import ProductName
 from downburst.deliveries.browsing import Browse
 from downburst.deliveries.naming import Meaning
-from downburst.domain.bridges import WantedProduct
+from downburst.domain.bridges import OriginLogin, WantedProduct
 from downburst.domain.circuits import (
     Circuit,
     CircuitCarriage,
@@ -143,6 +143,7 @@ def jobs() -> dict[str, Line]:
                 size_bytes=3,
                 digest=("sha3-256", "e" * 64),
                 may_ask_private=True,
+                login=OriginLogin("cache.example", "unl", "sesame"),
             )
         ),
         "deliveries": deliveries_job(name, feed="NGRID", before=9, limit=5, site="unl.edu"),

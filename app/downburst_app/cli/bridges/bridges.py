@@ -1,5 +1,6 @@
 """`downburst bridges`: sources of WIS2, whose announced products go into feeds."""
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,9 +9,13 @@ import typer
 from downburst.foundation.errors import BadInput
 from downburst.foundation.sizes import parse_size_bytes
 from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.bridges.catalogue import dataset_in, search_datasets
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 
 app = typer.Typer(help="List, add, change and remove sources of WIS2.", no_args_is_help=True)
+app.command("search")(search_datasets)
+Replay = Annotated[str | None, typer.Option("--replay", help="A Global Replay service, which fills holes.")]
+Logins = Annotated[Path | None, typer.Option("--logins", help="JSON file with logins at origins of data.")]
 Bridge = Annotated[str, typer.Argument(help="Name of the source, for example dwd.")]
 
 
@@ -27,7 +32,7 @@ def list_bridges(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> N
     table(
         "bridges",
         ("bridge", "feed", "brokers", "coming", "waiting", "held", "failed"),
-        ([one["bridge"], one["feed"], _brokers(one), *(one[state] for state in STATES)] for one in found),
+        ([one["bridge"], one["feed"], _brokers(one), *(one["products"][state] for state in STATES)] for one in found),
         empty="this hub takes nothing from WIS2: downburst bridges add NAME --help",
     )
 
@@ -47,6 +52,9 @@ def show_bridge(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJso
     print(f"{bridge}: into {found['feed']}, topics {', '.join(found['topics'])}")
     for advice in found["advice"]:
         print(f"  advice: {advice}")
+    print(f"  replay of holes: {found['replay_url'] or 'none'}")
+    if found["logins"]:
+        print(f"  logins at {', '.join(one['host'] for one in found['logins'])}")
     for line in _pace(found["pace"]):
         print(f"  {line}")
     table(
@@ -68,14 +76,20 @@ def add_bridge(  # noqa: PLR0913
     bridge: Bridge,
     *,
     feed: Annotated[str, typer.Option(help="The feed into which the products go.")],
-    brokers: Annotated[list[str], typer.Option("--broker", help="mqtts://HOST[:PORT] or wss://HOST/PATH; repeat.")],
-    topics: Annotated[list[str], typer.Option("--topic", help="Topic with + and #, such as cache/a/wis2/#; repeat.")],
+    brokers: Annotated[
+        list[str] | None, typer.Option("--broker", help="mqtts://HOST[:PORT] or wss://HOST/PATH.")
+    ] = None,
+    topics: Annotated[list[str] | None, typer.Option("--topic", help="Topic with + and #; repeat.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Metadata id; its record names brokers and topics.")] = None,
+    catalogue: Annotated[str | None, typer.Option(help="The catalogue that has the record, https://….")] = None,
     user: Annotated[str | None, typer.Option(help="User at the brokers; everyone if left out.")] = None,
     password_file: Annotated[Path | None, typer.Option(help="File with that user's password.")] = None,
     mqtt: Annotated[int, typer.Option(help="Version of MQTT: 5, or 311 for 3.1.1.")] = 5,
     takes_recommended: Annotated[bool, typer.Option("--recommended", help="Take recommended data too.")] = False,
     per_centre: Annotated[str | None, typer.Option(help="Most bytes of a centre in a day, such as 20GB.")] = None,
     may_ask_private: Annotated[bool, typer.Option("--private", help="Fetch from private networks too.")] = False,
+    replay: Replay = None,
+    logins: Logins = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -87,22 +101,53 @@ def add_bridge(  # noqa: PLR0913
     --topic cache/a/wis2/de-dwd/data/core/#
     """
     signed_in = given(user=user, password=password_in(password_file), mqtt=mqtt)
-    wanted = given(
+    wanted = _of_record(dataset, catalogue, signed_in) | given(
         bridge=bridge,
         feed=feed,
-        brokers=[{"url": url} | signed_in for url in brokers],
-        topics=topics,
-        takes_recommended=takes_recommended,
+        brokers=[{"url": url} | signed_in for url in brokers] if brokers else None,
+        topics=topics or None,
+        takes_recommended=takes_recommended or None,
         bytes_per_day=None if per_centre is None else parse_size_bytes(per_centre),
         may_ask_private=may_ask_private,
+        replay_url=replay,
+        logins=_logins_in(logins),
     )
+    if "brokers" not in wanted or "topics" not in wanted:
+        raise BadInput("give --broker and --topic, or --dataset with --catalogue")
     made = HubClient(hub).ask("POST", "v1", "bridges", json=wanted)
     if as_json:
         show(made)
         return
     for advice in made["advice"]:
         print(f"advice: {advice}")
+    if made["takes_recommended"] and not made["logins"]:
+        print(f"advice: origins of recommended data may need a login: bridges change {bridge} --logins FILE")
     print(f"source {bridge} added; see its state: downburst bridges show {bridge}")
+
+
+@app.command("change")
+def change_bridge(  # noqa: PLR0913
+    bridge: Bridge,
+    *,
+    replay: Replay = None,
+    no_replay: Annotated[bool, typer.Option("--no-replay", help="Ask no replay service any more.")] = False,
+    logins: Logins = None,
+    topics: Annotated[list[str] | None, typer.Option("--topic", help="All topics from now on; repeat.")] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Change the replay service, the logins or the topics of a source. The file has all its logins:
+
+    [{"host": "data.example", "user": "me", "password": "…"}, {"host": "other.example:8443", "token": "…"}]
+
+    Example: downburst bridges change dwd --replay https://replay.example
+    """
+    wanted = given(replay_url=replay, logins=_logins_in(logins), topics=topics or None)
+    wanted |= {"replay_url": None} if no_replay else {}
+    if not wanted:
+        raise BadInput("nothing was changed: give --replay, --no-replay, --logins or --topic")
+    changed = HubClient(hub).ask("PATCH", "v1", "bridges", bridge, json=wanted)
+    show(changed) if as_json else print(f"source {bridge} changed; see its state: downburst bridges show {bridge}")
 
 
 @app.command("switch")
@@ -182,7 +227,7 @@ def list_holes(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson
     table(
         "holes",
         ("from", "to", "broker", "reason", "filled"),
-        ([one[name] or "no" for name in ("from_at", "to_at", "broker", "reason", "filled_at")] for one in found),
+        ([*(one[name] for name in ("from_at", "to_at", "broker", "reason")), _filled(one)] for one in found),
         empty="no broker is known to have dropped anything",
     )
 
@@ -211,6 +256,37 @@ def password_in(path: Path | None) -> str | None:
         return None if path is None else path.read_text().strip()
     except OSError as error:
         raise BadInput(f"the password file {path} can't be read: {error.strerror}; check the path") from error
+
+
+def _filled(hole: dict[str, Any]) -> str:
+    if hole["filled_at"]:
+        return f"{hole['filled_at']} by {hole['filled_by']}"
+    return f"no: {hole['fault']}" if hole["fault"] else "no"
+
+
+def _of_record(dataset: str | None, catalogue: str | None, signed_in: dict[str, Any]) -> dict[str, Any]:
+    """Brokers and topics of a dataset, as its record names them."""
+    if dataset is None:
+        return {}
+    if catalogue is None:
+        raise BadInput("give the catalogue that has the record of the dataset: --catalogue https://…")
+    found = dataset_in(catalogue, dataset)
+    named = ({"url": one.url, "user": one.user, "password": one.password} for one in found.brokers[:BROKERS])
+    brokers = [one | signed_in for one in named]
+    return {"brokers": brokers, "topics": list(found.topics), "takes_recommended": found.is_recommended}
+
+
+def _logins_in(path: Path | None) -> list[Any] | None:
+    text = password_in(path)
+    try:
+        found = None if text is None else json.loads(text)
+    except ValueError:
+        raise BadInput(
+            f"the file of logins {path} is no JSON: downburst bridges change --help has an example"
+        ) from None
+    if found is not None and not isinstance(found, list):
+        raise BadInput(f"the file of logins {path} has no list: downburst bridges change --help has an example")
+    return found
 
 
 def _brokers(one: dict[str, Any]) -> str:
@@ -244,4 +320,6 @@ def _bound(broker: dict[str, Any]) -> str:
     )
 
 
+BROKERS = 2
+"""Of a record: one may be away (guide to WIS2, 1.2.2)."""
 STATES = ("coming", "waiting", "held", "failed")

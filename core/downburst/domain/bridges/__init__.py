@@ -2,6 +2,7 @@
 
 from downburst.domain.bridges.fetching import FetchedProduct, WantedProduct
 from downburst.domain.bridges.intake import CentreDay, Ended, Hole, Last, Notice, State, Unsettled
+from downburst.domain.bridges.origins import OriginLogin
 from downburst.domain.bridges.sources import Broker, Wis2Source
 from downburst.domain.bridges.standing import BridgesNow, CentreCounts, PassedOver, PublisherNow, SourceNow, Standing
 
@@ -15,6 +16,7 @@ __all__ = [
     "Hole",
     "Last",
     "Notice",
+    "OriginLogin",
     "PassedOver",
     "PublisherNow",
     "SourceNow",

@@ -1,7 +1,8 @@
 """Products that the node fetches."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from downburst.domain.bridges.origins import OriginLogin
 from downburst.domain.products import Acknowledgement, Product
 
 
@@ -15,6 +16,8 @@ class WantedProduct:
     digest: tuple[str, str] | None = None
     """Method and hexadecimal digits, as announced."""
     may_ask_private: bool = False
+    login: OriginLogin | None = field(default=None, repr=False)
+    """At the server of the address alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,3 +101,7 @@ class Hole:
     number: int | None = None
     filled_at: datetime | None = None
     """The time from which another broker, or a replay, has brought all of it."""
+    filled_by: str | None = None
+    """The address of that broker or replay service."""
+    fault: str = ""
+    """The reason for which a replay has not filled it; empty: none has failed."""

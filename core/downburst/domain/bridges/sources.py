@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from downburst.domain.bridges.origins import MOST_LOGINS, OriginLogin, check_web_address
 from downburst.foundation.errors import BadInput
 from downburst.foundation.names import check_feed_name
 
@@ -80,6 +81,10 @@ class Wis2Source:
     former_filters: tuple[str, ...] = ()
     """Topics of earlier versions: brokers keep subscriptions in the session until they are told otherwise."""
     created_at: datetime | None = None
+    replay_url: str | None = None
+    """A Global Replay service, which is asked for what brokers have dropped."""
+    logins: tuple[OriginLogin, ...] = ()
+    """At servers of recommended data."""
 
     def in_place_of(self, before: "Wis2Source") -> "Wis2Source":
         """This one as the later version of another."""
@@ -96,6 +101,10 @@ class Wis2Source:
                 raise BadInput(f"a source has 1 to {most} {named}, and {len(given)} are given")
         if len({broker.url for broker in self.brokers}) < len(self.brokers):
             raise BadInput("a source has the same broker twice; remove one of them")
+        if self.replay_url is not None:
+            check_web_address(self.replay_url, "a replay service")
+        if len(self.logins) > MOST_LOGINS or len({one.host for one in self.logins}) < len(self.logins):
+            raise BadInput(f"a source has up to {MOST_LOGINS} logins, one for each host")
         if self.bytes_per_day is not None and not 0 < self.bytes_per_day <= MOST_BYTES:
             raise BadInput(f"the limit of a centre is 1 to {MOST_BYTES} bytes a day")
 

@@ -29,6 +29,8 @@ wis2_sources = Table(
     Column("may_ask_private", Boolean, nullable=False),
     Column("enabled", Boolean, nullable=False),
     Column("created_at", Instant, nullable=False),
+    Column("replay_url", String(500)),
+    Column("logins", JSON, nullable=False),
 )
 
 
@@ -79,6 +81,8 @@ wis2_holes = Table(
     Column("to_at", Instant, nullable=False),
     Column("reason", Text, nullable=False),
     Column("filled_at", Instant),
+    Column("filled_by", Text),
+    Column("fault", Text, nullable=False),
     sqlite_autoincrement=True,
 )
 

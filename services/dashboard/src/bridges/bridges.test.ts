@@ -61,10 +61,9 @@ const BRIDGE: Bridge = {
   may_ask_private: false,
   enabled: true,
   created_at: NOW,
-  coming: 0,
-  waiting: 0,
-  held: 0,
-  failed: 0,
+  replay_url: null,
+  logins: [],
+  products: { coming: 0, waiting: 0, held: 0, failed: 0 },
   advice: [],
   pace: PACE,
 }
@@ -154,7 +153,7 @@ test('centres that wait come first, with their bytes beside the budget', () => {
 })
 
 test('holes have their times', () => {
-  const hole = { number: 1, broker: 'x', reason: '', filled_at: null }
+  const hole = { number: 1, broker: 'x', reason: '', filled_at: null, filled_by: null, fault: '' }
   const from_at = '2026-11-29T16:02:11.123Z'
   expect(timesOf({ ...hole, from_at, to_at: '2026-11-29T16:05:40Z' })).toBe('2026-11-29 16:02:11 to 16:05:40 UTC')
   expect(timesOf({ ...hole, from_at, to_at: '2026-11-30T01:00:00Z' })).toContain('to 2026-11-30 01:00:00 UTC')

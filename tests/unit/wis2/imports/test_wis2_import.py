@@ -78,6 +78,7 @@ def test_a_hub_takes_each_command(
     def request(method: str, url: str, **given: Any) -> httpx.Response:
         asked.append((url.partition("/v1/")[2], given["json"]))
         answer = {"advice": [], "dataset": "", "feed": "", "class": "", "retention_hours": 24, "retention_bytes": 1}
+        answer |= {"takes_recommended": False, "logins": []}
         return httpx.Response(200, json=answer, request=httpx.Request(method, url))
 
     monkeypatch.setattr(httpx.Client, "request", staticmethod(request))

@@ -5,6 +5,7 @@
 //! | [`Limits`] | the bounds of one download, from its line |
 //! | [`Hop`], [`next_hop`] | the addresses that may be asked: HTTP and HTTPS, few redirects, named hosts |
 //! | [`may_connect`] | the hosts behind them: private networks only if allowed |
+//! | [`Credentials`] | the login at the announced server, which no other one gets |
 //! | [`Verifier`] | length and digest of the bytes while they come |
 //! | [`Attempts`] | the pauses between attempts, and their end |
 //!
@@ -13,12 +14,14 @@
 
 mod address;
 mod attempts;
+mod credentials;
 mod digest;
 mod hops;
 mod limits;
 
 pub use address::may_connect;
 pub use attempts::{Attempts, Failed};
+pub use credentials::{Credentials, Login, Server};
 pub use digest::{Expected, Fetched, Method, Verifier};
 pub use hops::{Hop, next_hop};
 pub use limits::Limits;

@@ -90,7 +90,7 @@ fn signatures_are_looked_for_by_their_rule_alone() {
     assert!(matches!(append(&log, 0, "c", Some(stamp(1)), b"three"), Appended::Duplicate { .. }));
 }
 
-/// An LDM's signature is no digest of the content (its pqing leaves out the starting line), and other sources have none.
+/// An LDM's signature is no digest of the content: its pqing leaves out the starting line. Other sources have none.
 #[test]
 fn a_bulletin_of_an_ldm_and_of_another_source_is_one_by_its_content() {
     let options = LogOptions { duplicate_rule: DuplicateRule::ContentWithoutWmoStart, ..small() };

@@ -1,4 +1,4 @@
-"""Publishers of WIS2, and the products that they announce; notifications of sources by state and centre."""
+"""Publishers of WIS2, and the products that they announce; replays, logins and notifications of sources."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,6 +13,10 @@ depends_on = None
 
 def upgrade() -> None:
     """Forward."""
+    op.add_column("wis2_sources", sa.Column("replay_url", sa.String(500)))
+    op.add_column("wis2_sources", sa.Column("logins", sa.JSON, nullable=False, server_default="[]"))
+    op.add_column("wis2_holes", sa.Column("filled_by", sa.Text))
+    op.add_column("wis2_holes", sa.Column("fault", sa.Text, nullable=False, server_default=""))
     op.create_table(
         "wis2_publishers",
         sa.Column("name", sa.String(63), primary_key=True),

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from downburst.domain.bridges import Broker, Wis2Source
+from downburst.domain.bridges import Broker, OriginLogin, Wis2Source
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import AlreadyThere, NotFound
 from downburst.ledger.repositories.audit import Audit
@@ -67,7 +67,8 @@ class Wis2Sources:
 
 
 def _row(source: Wis2Source) -> dict[str, Any]:
-    lists = {"filters": list(source.filters), "former_filters": list(source.former_filters)}
+    lists: dict[str, Any] = {"filters": list(source.filters), "former_filters": list(source.former_filters)}
+    lists |= {"logins": [asdict(one) for one in source.logins]}
     return asdict(source) | lists | {"brokers": [asdict(one) for one in source.brokers]}
 
 
@@ -75,7 +76,8 @@ def _source(row: Row[Any]) -> Wis2Source:
     values = dict(row._mapping)
     brokers = tuple(Broker(**one) for one in values["brokers"])
     lists = {name: tuple(values[name]) for name in ("filters", "former_filters")}
-    return Wis2Source(**values | lists | {"brokers": brokers})
+    logins = tuple(OriginLogin(**one) for one in values["logins"])
+    return Wis2Source(**values | lists | {"brokers": brokers, "logins": logins})
 
 
 KIND = "bridge"

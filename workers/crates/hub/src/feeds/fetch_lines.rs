@@ -1,5 +1,5 @@
 //! Products that the node fetches.
-use downburst_fetch::{Expected, Limits, Method};
+use downburst_fetch::{Credentials, Expected, Limits, Method};
 use downburst_model::WallMicros;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,8 @@ pub struct FetchLine {
     /// The bounds of the download.
     #[serde(default)]
     pub limits: Limits,
+    /// The login at the server of the address.
+    pub credentials: Option<Credentials>,
     /// The feed, checked against the known ones.
     pub feed: String,
     /// The product's id.
@@ -54,9 +56,10 @@ impl FetchLine {
     ///
     /// # Errors
     ///
-    /// A limit is out of bounds, or the digest can't be read.
+    /// A limit is out of bounds, or the digest or the credentials can't be read.
     pub fn expected(&self) -> Result<Expected, Failure> {
         self.limits.check().map_err(Failure::bad_request)?;
+        self.credentials.iter().try_for_each(Credentials::check).map_err(Failure::bad_request)?;
         let digest = self.stated.as_ref().map(StatedDigest::read).transpose()?;
         Ok(Expected { bytes: self.size, digest })
     }
@@ -111,6 +114,8 @@ mod tests {
         }
         assert!(line(r#", "stated": {"method": "md5", "value": "00"}"#).expected().is_err());
         assert!(line(r#", "limits": {"redirects": 99}"#).expected().is_err());
+        assert!(line(r#", "credentials": {"user": "unl"}"#).expected().is_err());
+        assert!(line(r#", "credentials": {"token": "abc"}"#).expected().is_ok());
     }
 
     #[test]

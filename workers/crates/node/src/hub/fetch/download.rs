@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use downburst_fetch::{Expected, Failed, Fetched, Hop, Limits, Verifier, may_connect, next_hop};
+use downburst_fetch::{
+    Credentials, Expected, Failed, Fetched, Hop, Limits, Login, Server, Verifier, may_connect, next_hop,
+};
 use reqwest::header::{ACCEPT_ENCODING, LOCATION, RETRY_AFTER};
-use reqwest::{Certificate, Client, Response, Url, redirect};
+use reqwest::{Certificate, Client, RequestBuilder, Response, Url, redirect};
 
 use super::resolver::Resolver;
 use super::spool::Spool;
@@ -19,6 +21,7 @@ pub(super) struct Download<'a> {
     pub(super) expected: Expected,
     pub(super) most_bytes: u64,
     pub(super) limits: &'a Limits,
+    pub(super) credentials: Option<&'a Credentials>,
     /// The file for the bytes of a large product.
     pub(super) path: &'a Path,
 }
@@ -76,12 +79,16 @@ impl Downloads {
 async fn answer(client: &Client, download: &Download<'_>) -> Result<Response, Failed> {
     let mut url =
         Url::parse(download.url).map_err(|error| Failed::ForGood(format!("its address: {error}")))?;
+    let announced = url.clone();
     let mut before: Option<Url> = None;
     for redirects in 0.. {
         check(before.as_ref(), &url, redirects, download.limits).map_err(Failed::ForGood)?;
         // Bytes that a server packs for the way are not those that were announced.
         let request = client.get(url.clone()).header(ACCEPT_ENCODING, "identity");
-        let response = request.send().await.map_err(|error| Failed::ForNow(sentence(&error), None))?;
+        let response = logged_in(request, &announced, &url, download)
+            .send()
+            .await
+            .map_err(|error| Failed::ForNow(sentence(&error), None))?;
         let next = response.headers().get(LOCATION).filter(|_| response.status().is_redirection());
         let Some(next) = next else { return Ok(response) };
         let next = next.to_str().ok().and_then(|next| url.join(next).ok());
@@ -89,6 +96,22 @@ async fn answer(client: &Client, download: &Download<'_>) -> Result<Response, Fa
         before = Some(std::mem::replace(&mut url, next));
     }
     Err(Failed::ForGood("the server redirects without end".to_owned()))
+}
+
+/// The request with the login that this server is to get.
+fn logged_in(request: RequestBuilder, announced: &Url, url: &Url, download: &Download<'_>) -> RequestBuilder {
+    let (announced, next) = (server(announced), server(url));
+    let found = download.credentials.and_then(|it| it.for_server(announced, next, download.limits.private));
+    match found {
+        Some(Login::Basic(user, password)) => request.basic_auth(user, Some(password)),
+        Some(Login::Bearer(token)) => request.bearer_auth(token),
+        None => request,
+    }
+}
+
+fn server(url: &Url) -> Server<'_> {
+    let port = url.port_or_known_default().unwrap_or_default();
+    Server { scheme: url.scheme(), host: url.host_str().unwrap_or_default(), port }
 }
 
 fn check(before: Option<&Url>, next: &Url, redirects: usize, limits: &Limits) -> Result<(), String> {

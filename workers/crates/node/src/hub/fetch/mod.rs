@@ -46,7 +46,8 @@ impl Fetching {
         let path = self.spool_file()?;
         let ingest = line.ingest(path.clone());
         let DescribedIngest { id, origin, digest, properties } = ingest.described(&hub.start.origin)?;
-        let download = Download { url: &line.url, expected, most_bytes, limits: &line.limits, path: &path };
+        let (limits, credentials) = (&line.limits, line.credentials.as_ref());
+        let download = Download { url: &line.url, expected, most_bytes, limits, credentials, path: &path };
         let (fetched, bytes) = self.attempts(&download).await?;
         let (done, stored) = oneshot::channel();
         feed.write(Write {
