@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import os
-import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,47 +12,12 @@ from integration.conftest import RunningHub, Starter, until
 from integration.test_wis2_out import Heard, content, hub_that_publishes, put
 from integration.test_wis2_vectors import Judge
 from kit.peers.found import prepared
+from kit.peers.pywis import Pywis, digests
 from kit.wis2.files import FileServer
 from kit.wis2.mosquitto import Mosquitto
 from kit.wis2.vectors import Vectors
 
 pytestmark = pytest.mark.peers
-
-
-class Pywis:
-    """pywis-pubsub, with its schemas in a home of its own."""
-
-    def __init__(self, program: Path, home: Path) -> None:
-        self._program, self._environment = str(program), os.environ | {"HOME": str(home)}
-        self._environment.pop("PYTHONPATH", None)
-
-    def judge(self, notification: Path) -> dict[str, int]:
-        """The summary of its executable test suite."""
-        argv = [self._program, "ets", "validate", str(notification)]
-        found = subprocess.run(argv, env=self._environment, capture_output=True, text=True, timeout=60, check=False)
-        report = json.loads(found.stdout[found.stdout.index("{") :])
-        summary: dict[str, int] = report["ets-report"]["summary"]
-        return summary
-
-    def verdict(self, notification: Path) -> str:
-        """Its summary in a few words."""
-        try:
-            summary = self.judge(notification)
-        except ValueError:
-            return "no report"
-        return f"{summary['FAILED']} failed" if summary["FAILED"] else "passed"
-
-    @contextmanager
-    def subscribed(self, settings: Path, log: Path) -> Iterator[None]:
-        """Its subscriber, which stores what is announced."""
-        argv = [self._program, "subscribe", "-c", str(settings), "-d", "-v", "DEBUG"]
-        with log.open("wb") as out:
-            process = subprocess.Popen(argv, env=self._environment, stdout=out, stderr=out)
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(timeout=30)
 
 
 @pytest.fixture
@@ -93,7 +56,7 @@ def test_its_suite_passes_each_notification_and_its_subscriber_stores_each_produ
             put(hub, f"SMVX{number:02} TJSJ 291200", product)
         messages = heard.next(29)
         wanted = sorted(hashlib.sha256(one).hexdigest() for one in contents)
-        until("all files", lambda: _digests(stored) == wanted)
+        until("all files", lambda: digests(stored) == wanted)
     for number, message in enumerate(messages):
         file = tmp_path / f"{number}.json"
         file.write_text(json.dumps(message))
@@ -117,8 +80,3 @@ FAILED_BY_ITS_SUITE = {
     "datetime without Z", "string coordinates", "no link that counts", "id is no UUID", "unknown method", "no JSON"
 }  # fmt: skip
 """A source takes the first two all the same: they are known faults of publishers, and lose nothing."""
-
-
-def _digests(directory: Path) -> list[str]:
-    files = [path for path in directory.rglob("*") if path.is_file()]
-    return sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)

@@ -42,6 +42,8 @@ pub enum What {
     Pipe(Vec<String>),
     /// Start this program.
     Program(Vec<String>),
+    /// Announce it in WIS2.
+    Publish,
 }
 
 impl Rules {
@@ -88,6 +90,7 @@ impl Action {
             Kind::File(action) => What::File(action.path.resolve_path(known)?),
             Kind::Pipe(action) => What::Pipe(words(&action.command)),
             Kind::Program(action) => What::Program(words(&action.command)),
+            Kind::Publish(_) => What::Publish,
         })
     }
 }

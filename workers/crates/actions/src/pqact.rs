@@ -328,6 +328,7 @@ mod tests {
             What::File(path) => format!("FILE {path}"),
             What::Pipe(words) => format!("PIPE {}", words.join("|")),
             What::Program(words) => format!("EXEC {}", words.join("|")),
+            What::Publish => "PUBLISH".to_owned(),
         };
         rules.due(&product).into_iter().map(|due| due.what.map_or_else(|error| error, text)).collect()
     }

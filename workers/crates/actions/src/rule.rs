@@ -4,6 +4,7 @@ use std::time::Duration;
 use downburst_ere::Ere;
 use downburst_ldm6::FeedType;
 use downburst_model::FeedName;
+use downburst_wis2::Publisher;
 
 use crate::{Place, Template};
 
@@ -72,6 +73,8 @@ pub enum Kind {
     Pipe(PipeAction),
     /// Starts a program for it.
     Program(ProgramAction),
+    /// Puts it where a web server serves it, and announces it in WIS2.
+    Publish(Publisher),
 }
 
 /// Writes a product to a file.
@@ -190,13 +193,14 @@ impl Action {
             Kind::Nothing | Kind::File(_) => "file".to_owned(),
             Kind::Pipe(action) => words("pipe", &action.command),
             Kind::Program(action) => words("exec", &action.command),
+            Kind::Publish(publisher) => format!("publish\0{}", publisher.line()),
         }
     }
 
     /// Its templates.
     pub(crate) fn templates(&self) -> &[Template] {
         match &self.kind {
-            Kind::Nothing => &[],
+            Kind::Nothing | Kind::Publish(_) => &[],
             Kind::File(action) => std::slice::from_ref(&action.path),
             Kind::Pipe(action) => &action.command,
             Kind::Program(action) => &action.command,
@@ -210,6 +214,7 @@ impl Action {
             Kind::File(_) => "file",
             Kind::Pipe(_) => "pipe",
             Kind::Program(_) => "exec",
+            Kind::Publish(_) => "publish",
         }
     }
 }

@@ -121,7 +121,7 @@ fn special(path: &Path) -> Result<(), Failure> {
 }
 
 /// Replaces a file atomically: a reader finds the former contents or all of the new ones.
-fn replace(path: &Path, bytes: &[u8], flush: bool) -> io::Result<()> {
+pub(super) fn replace(path: &Path, bytes: &[u8], flush: bool) -> io::Result<()> {
     let aside = aside(path);
     let written = with_directory(path, || File::create(&aside)).and_then(|mut file| {
         file.write_all(bytes)?;

@@ -3,7 +3,8 @@
 //!
 //! Each line of actions has a thread ([`line_worker`]) that reads the site's log from its own position
 //! ([`positions`]). Actions therefore never affect the session or the receipts, and a slow program delays its own
-//! line only. Files of all rules are one line; programs start on a product after its files are written.
+//! line only. Files of all rules are one line; programs start on a product after its files are written, and
+//! notifications of WIS2 go out after them, too ([`publishing`], by crate `publish`).
 //! Products whose actions fail permanently go to a folder ([`dead_letters`]), and the hub is notified
 //! ([`failure_reports`]).
 //!
@@ -28,6 +29,7 @@ mod notifier;
 mod pipes;
 mod positions;
 mod programs;
+mod publishing;
 mod scour;
 mod shared;
 mod site;

@@ -3,25 +3,27 @@
 //! The log is the line's queue: waiting takes no memory, a slow program delays its own line only, and a line
 //! resumes at its position. The position moves past a product when its actions are over: after a crash the last
 //! ones are repeated, and none is left out.
+mod place;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use downburst_actions::{Due, Product, Rules};
-use downburst_ldm6::FeedType;
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
-use downburst_model::{Epoch, FeedName, Sequence};
+use downburst_model::FeedName;
 
 use super::active_rules::FILE_LINE;
 use super::dead_letters::DeadLetter;
 use super::failure::{Failure, Then};
 use super::files::Files;
 use super::pipes::Pipes;
-use super::positions::Position;
 use super::programs::{Programs, pause};
+use super::publishing::Announcements;
 use super::shared::Shared;
 use super::task::{About, Job, Task, Work};
+use place::Place;
 
 /// A running line, on its own thread.
 pub(super) struct LineWorker {
@@ -32,17 +34,8 @@ pub(super) struct LineWorker {
     files: Files,
     pipes: Pipes,
     programs: Programs,
+    announcements: Announcements,
     looked: Instant,
-}
-
-/// The line's position in a feed.
-struct Place {
-    position: Position,
-    epoch: Epoch,
-    types: FeedType,
-    read_to: Sequence,
-    /// Products with running programs, and the number of programs of each.
-    at_work: BTreeMap<Sequence, usize>,
 }
 
 /// The reason for the early end of a turn.
@@ -63,6 +56,7 @@ impl LineWorker {
             files: Files::new(directory),
             pipes: Pipes::new(directory),
             programs: Programs::new(directory),
+            announcements: Announcements::new(directory, Arc::clone(&shared.notifier)),
             looked: Instant::now(),
             shared,
         }
@@ -76,18 +70,43 @@ impl LineWorker {
             if self.shared.stop.is_asked() || rules.is_none() {
                 return self.close();
             }
-            self.rules = rules.unwrap_or_default();
+            self.take_rules(rules.unwrap_or_default());
             // A program that has ended makes room for the next product.
             let moved = self.round() | self.end_programs();
+            self.report_waiting();
             self.pipes.let_go();
             if self.line == FILE_LINE && self.looked.elapsed() >= LETTERS_INTERVAL {
                 self.looked = Instant::now();
                 self.shared.failed.look();
             }
             if !moved {
-                let longest = if self.programs.is_idle() { LONGEST_PAUSE } else { PROGRAM_INTERVAL };
-                self.shared.notifier.wait(counted, longest);
+                self.shared.notifier.wait(counted, self.longest_pause());
             }
+        }
+    }
+
+    /// Takes the rules in force. Announcements by other ones begin again, as their broker may be another one.
+    fn take_rules(&mut self, rules: Arc<Vec<Rules>>) {
+        if !Arc::ptr_eq(&rules, &self.rules) && !self.announcements.is_idle() {
+            self.announcements.forget();
+            self.places.clear();
+        }
+        self.rules = rules;
+    }
+
+    /// Reports products that wait for their broker.
+    fn report_waiting(&mut self) {
+        if let Some((job, sentence)) = self.announcements.news() {
+            tracing::warn!(rule = job.task.rule, "products wait: {sentence}");
+            self.shared.failed.reports.waits(&job.task, &job.about, &sentence);
+        }
+    }
+
+    fn longest_pause(&self) -> Duration {
+        match (self.programs.is_idle(), self.announcements.is_idle()) {
+            (false, _) => PROGRAM_INTERVAL,
+            (true, false) => ANNOUNCEMENT_INTERVAL,
+            (true, true) => LONGEST_PAUSE,
         }
     }
 
@@ -127,7 +146,7 @@ impl LineWorker {
         if place.read_to >= head {
             return Ok(false);
         }
-        if self.programs.is_full() {
+        if self.programs.is_full() || self.announcements.is_full() {
             return Err(Pause::Full);
         }
         let batch = log.read(place.read_to, head, READ_BYTES, READ_ENTRIES).map_err(io::Error::other)?;
@@ -162,10 +181,14 @@ impl LineWorker {
         if programs > 0 && self.programs.is_full() {
             return Err(Pause::Full);
         }
+        let is_announced = due.iter().any(|due| due.action.word() == "publish");
+        if is_announced && self.announcements.must_wait(about.id.as_str()) {
+            return Err(Pause::Full);
+        }
         let acted = !due.is_empty();
         for due in due {
             let (action, what) = (due.action, due.what);
-            match what.map(|what| Task::new(action, what, self.shared.defaults)) {
+            match what.map(|what| Task::new(action, what, entry, self.shared.defaults)) {
                 Ok(None) => {}
                 Ok(Some(task)) => {
                     let job = Job { task, about: about.clone(), product: entry.clone() };
@@ -186,12 +209,18 @@ impl LineWorker {
             );
             return self.give_up(&job, 0, failure);
         }
-        if matches!(job.task.work, Work::Exec { .. }) {
-            *place.at_work.entry(job.product.info.key.sequence).or_default() += 1;
-            self.programs.begin(job);
-            return Ok(());
+        let (is_program, is_announced) =
+            (matches!(job.task.work, Work::Exec { .. }), matches!(job.task.work, Work::Publish { .. }));
+        if !is_program && !is_announced {
+            return self.try_on(&job);
         }
-        self.try_on(&job)
+        place.began(job.product.info.key.sequence);
+        if is_program {
+            self.programs.begin(job);
+        } else {
+            self.announcements.begin(job);
+        }
+        Ok(())
     }
 
     /// Tries until the action succeeds or is given up.
@@ -306,9 +335,10 @@ impl LineWorker {
         }
     }
 
-    /// Handles the results of ended programs; true if any ended.
+    /// Handles the results of ended programs and announcements; true if any ended.
     fn end_programs(&mut self) -> bool {
-        let ended = self.programs.ended(&self.shared.stop);
+        let mut ended = self.programs.ended(&self.shared.stop);
+        ended.extend(self.announcements.ended(&self.shared.stop));
         let any = !ended.is_empty();
         for (job, attempts, result) in ended {
             let over = match result {
@@ -322,7 +352,7 @@ impl LineWorker {
             let sequence = job.product.info.key.sequence;
             if let (Ok(()), Some(place)) = (over, self.places.get_mut(&job.about.feed)) {
                 place.ended(sequence);
-                if let Err(Pause::Disk(error)) = place.settle(&self.shared, &job.about.feed) {
+                if let Err(error) = place.settle(&self.shared, &job.about.feed) {
                     tracing::error!(%error, "the progress of actions can't be stored; check the disk");
                 }
             }
@@ -332,6 +362,8 @@ impl LineWorker {
 
     /// Gives running programs a short time to end; unfinished actions begin again at the next start.
     fn close(mut self) {
+        self.announcements.forget();
+        self.announcements.close();
         while !self.programs.is_idle() {
             self.end_programs();
             std::thread::sleep(PROGRAM_INTERVAL);
@@ -340,36 +372,6 @@ impl LineWorker {
         if !self.shared.stop.is_asked() {
             self.shared.positions.forget(&self.line);
         }
-    }
-}
-
-impl Place {
-    fn open(shared: &Shared, line: &str, feed: &FeedName, log: &FeedLog) -> Result<Self, Pause> {
-        let epoch = log.epoch();
-        let position = shared.positions.of(line, feed, epoch)?;
-        let read_to = position.done();
-        let types = shared.types_of(feed);
-        Ok(Self { position, epoch, types, read_to, at_work: BTreeMap::new() })
-    }
-
-    fn ended(&mut self, sequence: Sequence) {
-        if let Some(left) = self.at_work.get_mut(&sequence) {
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                self.at_work.remove(&sequence);
-            }
-        }
-    }
-
-    /// Stores the sequence up to which everything is done.
-    fn settle(&mut self, shared: &Shared, feed: &FeedName) -> Result<(), Pause> {
-        let first = self.at_work.keys().next();
-        let done = first.map_or(self.read_to, |first| Sequence(first.0.saturating_sub(1)).min(self.read_to));
-        if done > self.position.done() {
-            self.position.move_to(done)?;
-            shared.positions.reached(feed, self.epoch, done);
-        }
-        Ok(())
     }
 }
 
@@ -386,6 +388,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const PROGRAM_INTERVAL: Duration = Duration::from_millis(20);
 const UNREADABLE: &str =
     "the disk can't return the product's bytes from the site's log; look for failures of the disk";
+const ANNOUNCEMENT_INTERVAL: Duration = Duration::from_millis(500);
 const ROOM_INTERVAL: Duration = Duration::from_secs(2);
 const FILE_PAUSE: Duration = Duration::from_millis(100);
 const LETTERS_INTERVAL: Duration = Duration::from_secs(2);

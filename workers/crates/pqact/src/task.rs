@@ -8,7 +8,9 @@ use downburst_ldm6::{FeedType, origin_through};
 use downburst_log::{LogEntry, SourceStamp};
 use downburst_model::{
     Epoch, FeedName, LdmIdent, LdmStamp, Origin, ProductId, ProductInfo, Sequence, WallMicros, counted,
+    moment,
 };
+use downburst_wis2::{Product, Publisher};
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,7 @@ pub(super) enum Work {
     File { path: String, overwrite: bool, close: bool, flush: bool, log: bool },
     Pipe { command: Vec<String>, close: bool },
     Exec { command: Vec<String>, wait: bool },
+    Publish { publisher: Box<Publisher>, product: Box<Product> },
 }
 
 /// [`Shape`] in its stored form.
@@ -92,8 +95,8 @@ pub struct Defaults {
 }
 
 impl Task {
-    /// The task of an action; `None` if there is nothing to do.
-    pub(super) fn new(action: &Action, what: What, defaults: Defaults) -> Option<Self> {
+    /// The task of an action on a product; `None` if there is nothing to do.
+    pub(super) fn new(action: &Action, what: What, product: &LogEntry, defaults: Defaults) -> Option<Self> {
         let (work, shape) = match (what, &action.kind) {
             (What::File(path), Kind::File(file)) => {
                 let (overwrite, close, flush, log) = (file.overwrite, file.close, file.flush, file.log);
@@ -104,6 +107,10 @@ impl Task {
             }
             (What::Program(command), Kind::Program(program)) => {
                 (Work::Exec { command, wait: program.wait }, Shape::default())
+            }
+            (What::Publish, Kind::Publish(publisher)) => {
+                let publisher = Box::new(publisher.clone());
+                (Work::Publish { publisher, product: Box::new(published(product)) }, Shape::default())
             }
             _ => return None,
         };
@@ -157,6 +164,7 @@ impl Work {
             Self::File { path, .. } => format!("file {path}"),
             Self::Pipe { command, .. } => format!("pipe {}", command.join(" ")),
             Self::Exec { command, .. } => format!("exec {}", command.join(" ")),
+            Self::Publish { publisher, .. } => format!("publish {}", publisher.words()),
         }
     }
 }
@@ -165,6 +173,7 @@ impl Work {
 pub(super) fn words(what: &What) -> String {
     match what {
         What::Nothing => "nothing".to_owned(),
+        What::Publish => "publish".to_owned(),
         What::File(path) => path.clone(),
         What::Pipe(command) | What::Program(command) => command.join(" "),
     }
@@ -208,6 +217,21 @@ impl About {
 /// hub see.
 pub(super) fn sequence(info: &ProductInfo, source: Option<&SourceStamp>) -> u32 {
     info.ldm.as_ref().map_or_else(|| counted(at_hub(info, source).0), |stamp| stamp.sequence)
+}
+
+/// The facts from which a product's notification is made: the same at each attempt.
+fn published(entry: &LogEntry) -> Product {
+    let (info, source) = (&entry.info, entry.source.as_ref());
+    let key = source.map_or(&info.key, |source| &source.key);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Product {
+        id: info.id.as_str().to_owned(),
+        feed: key.feed.as_str().to_owned(),
+        epoch: key.epoch.0,
+        sequence: key.sequence.0,
+        stored_at: moment::rfc3339(info.stored),
+        properties: info.properties.as_ref().map(|properties| text(properties.as_bytes())),
+    }
 }
 
 fn at_hub(info: &ProductInfo, source: Option<&SourceStamp>) -> Sequence {

@@ -49,6 +49,21 @@ impl Fields {
         }
     }
 
+    /// The fields of a map.
+    pub(super) fn map(&mut self, key: &str, known: &[&str]) -> Result<Option<Self>, Problem> {
+        self.take(key).map(|node| Self::of(node, known)).transpose()
+    }
+
+    /// A text that has to be there, parsed by `read`.
+    pub(super) fn needed<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<T, Problem> {
+        let found = self.read(key, read)?;
+        found.ok_or_else(|| self.place.wrong(format!("{key} is missing; every rule of this kind needs it")))
+    }
+
     /// A text and its line.
     pub(super) fn text(&mut self, key: &str) -> Result<Option<(Place, String)>, Problem> {
         self.take(key).map(|node| text(node, key)).transpose()

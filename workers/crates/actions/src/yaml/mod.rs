@@ -12,6 +12,7 @@
 //!       - exec: [notify, --station, '\1']
 //!         time-limit: 30s
 //!         attempts: 1
+//!       - publish: {broker: mqtts://node@broker.example, centre: us-unidata, …}
 //!   - rest: true
 //!     do:
 //!       - file: data/rest/%Y%m%d
@@ -21,6 +22,7 @@
 //!     keep-free: 10%
 //! ```
 mod fields;
+mod publish;
 mod tree;
 
 use downburst_ere::Ere;
@@ -135,7 +137,7 @@ fn action(node: Node) -> Result<Action, Problem> {
         return Ok(Action { place, kind: Kind::Nothing, limits: Limits::default() });
     }
     let mut fields = Fields::of(node, &ACTION_KEYS)?;
-    let kinds: Vec<&str> = ["file", "pipe", "exec"].into_iter().filter(|kind| fields.has(kind)).collect();
+    let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| fields.has(kind)).collect();
     let kind = match kinds[..] {
         ["file"] => file(&mut fields)?,
         ["pipe"] => pipe(&mut fields)?,
@@ -143,7 +145,8 @@ fn action(node: Node) -> Result<Action, Problem> {
             let command = command(&mut fields, "exec")?;
             Kind::Program(ProgramAction { command, wait: fields.flag("wait")? })
         }
-        _ => return Err(place.wrong("an action is one of file, pipe, exec, or the word nothing")),
+        ["publish"] => Kind::Publish(publish::publisher(&mut fields)?),
+        _ => return Err(place.wrong("an action is one of file, pipe, exec, publish, or the word nothing")),
     };
     let limits = limits(&mut fields)?;
     fields.all_used(kinds.first().copied().unwrap_or_default())?;
@@ -218,10 +221,12 @@ fn scour_rule(node: Node) -> Result<ScourRule, Problem> {
     rule.checked().map_err(|sentence| directory.0.wrong(sentence))
 }
 
-const ACTION_KEYS: [&str; 15] = [
+const KINDS: [&str; 4] = ["file", "pipe", "exec", "publish"];
+const ACTION_KEYS: [&str; 16] = [
     "file",
     "pipe",
     "exec",
+    "publish",
     "overwrite",
     "close",
     "flush",

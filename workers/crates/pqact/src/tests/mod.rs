@@ -191,4 +191,31 @@ fn a_file_that_cannot_be_read_ends_the_start_and_no_file_starts_nothing() {
     assert!(sentence.contains("gone can't be read"), "{sentence}");
 }
 
+#[test]
+fn products_wait_for_a_broker_that_is_away_and_those_that_may_not_be_announced_do_not() {
+    let home = Home::new();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let rules = home.directory.path().join("rules.yaml");
+    let text = format!(
+        "actions:\n  - match: ^S\n    do:\n      - publish: {{broker: 'mqtt://{free}', centre: us-unidata, topic: \
+         core/weather, metadata-id: 'urn:wmo:md:us-unidata:x', directory: served, base-url: 'https://a.example', \
+         by-heading: true}}\n"
+    );
+    fs::write(&rules, text).unwrap();
+    let actions = home.try_start(vec![rules.clone()]).unwrap().unwrap();
+    home.put("SAUS70", b"SAUS70 KWBC 291200\r\r\nMETAR");
+    home.put("SAUS80", b"no heading");
+    let is_waiting = || home.reported().is_some_and(|it| it.last_error.contains("takes no connection"));
+    until("the wait is reported", is_waiting);
+    until("the other one is kept", || home.letters().count() == 1);
+    let letter = home.letters().all().unwrap().remove(0).1;
+    assert!(letter.error.contains("no heading of the GTS"), "{}", letter.error);
+    actions.stop();
+    home.site.reports.lock().unwrap().clear();
+    let actions = home.try_start(vec![rules]).unwrap().unwrap();
+    until("it still waits", is_waiting);
+    actions.stop();
+    assert_eq!(home.letters().count(), 1, "a broker fails no product");
+}
+
 const PATIENCE: Duration = Duration::from_secs(60);

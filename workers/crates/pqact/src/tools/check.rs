@@ -71,6 +71,7 @@ fn entry(rule: &Rule, action: &Action) -> Value {
         Kind::Program(program) => {
             (options(&[("wait", program.wait)], Shape::default()), &program.command[..])
         }
+        Kind::Publish(_) => (Vec::new(), &[][..]),
     };
     json!({
         "file": &*action.place.file,

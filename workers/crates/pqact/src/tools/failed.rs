@@ -8,6 +8,7 @@ use super::super::dead_letters::{DeadLetter, DeadLetters};
 use super::super::failure::Failure;
 use super::super::files::Files;
 use super::super::pipes::Pipes;
+use super::super::publishing::announce;
 use super::super::stop::Stop;
 use super::super::task::{Task, Work};
 use super::{LettersArguments, Outcome, say};
@@ -125,6 +126,7 @@ fn attempt(task: &Task, bytes: &[u8], directory: &Path) -> Result<(), Failure> {
             let mut child = Child::start(command, directory, false)?;
             child.wait(std::time::Instant::now() + task.limit(), &stop)
         }
+        Work::Publish { .. } => announce(&task.work, bytes, directory, task.limit()),
     }
 }
 
