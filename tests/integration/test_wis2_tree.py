@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from integration.conftest import RunningHub, Starter, until
+from integration.conftest import DOWNBURST, RunningHub, Starter, until
 from integration.test_wis2_hub import FEED, Scene, scene
 
 __all__ = ["scene"]
@@ -21,7 +21,7 @@ def lower_hub(scene: Scene, directory: Path, *, start: str | None) -> RunningHub
     scene.hub.ask("POST", "/v1/sites", 201, json={"site": "lower"})
     scene.hub.ask("POST", "/v1/sites/lower/subscriptions", 201, json=wanted)
     token = scene.hub.ask("POST", "/v1/sites/lower/tokens", 201)["token"]
-    hub = scene.starter.hub(data_dir=directory)
+    hub = scene.starter.hub(data_dir=directory, command=("env", "DOWNBURST_NAME=lower", DOWNBURST))
     hub.ask("POST", "/v1/feeds", 201, json={"feed": FEED})
     upstream = {"upstream": "upper", "address": scene.hub.sites, "token": token}
     hub.ask("POST", "/v1/upstreams", 201, json=upstream)

@@ -60,7 +60,7 @@ class BridgedHub:
 
     def until(self, **counts: int) -> None:
         """Waits for these numbers of the source's products."""
-        wait_for(str(counts), lambda: counts.items() <= self.shown().items())
+        wait_for(str(counts), lambda: counts.items() <= self.shown()["products"].items())
 
     def shown(self) -> dict[str, Any]:
         """The source."""

@@ -26,6 +26,7 @@ SILENT = BROKER | {
 }
 PACE = {"behind_s": 12.5, "oldest_coming_at": None, "products": 40, "p50_s": 1.5, "p99_s": 9.25}
 BRIDGE: dict[str, Any] = {"feed": "WIS2", "topics": ["cache/a/wis2/#"], "advice": [], "brokers": [BROKER, SILENT]}
+BRIDGE |= {"replay_url": None, "logins": []}
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pace: dict[str, Any]) -> str:

@@ -38,7 +38,7 @@ def saving(before: Saving | None, *, gain: float, share: float, now_s: float, da
     `share` is from 0 to 1. Within `day_s` times `TURN` the least gain falls by its own size, and rises by the gain
     times the ratio of orders that are not paid for to those that are: it follows gains of hours and not their noise.
     """
-    gain = max(gain, 0.0) if math.isfinite(gain) else 0.0
+    gain = min(max(gain, 0.0), MOST_GAIN_BPS) if math.isfinite(gain) else 0.0
     if share >= 1:
         return Saving(at_s=now_s)
     if before is None:
@@ -56,5 +56,7 @@ FIRST = 0.6
 TURN = 0.2
 """The share of a day in which the least gain follows the gains."""
 LEAST_SHARE = 1e-6
+MOST_GAIN_BPS = 1e18
+"""More than any network saves; sums of gains stay numbers."""
 BAND = 0.05
 """Gains so near the least one change nothing, so that plans do not follow each other's noise."""
