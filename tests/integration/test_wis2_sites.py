@@ -5,9 +5,11 @@ import hashlib
 import json
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,12 +41,14 @@ def broker() -> Iterator[Mosquitto]:
 class Scene:
     """A hub, a site whose rules publish, and the site's broker."""
 
-    def __init__(self, home: Path, broker: Mosquitto, base_url: str = BASE_URL, url: str = "") -> None:
+    def __init__(
+        self, home: Path, broker: Mosquitto, base_url: str = BASE_URL, url: str = "", rules: str = ""
+    ) -> None:
         self.broker, self.served, self.base_url = broker, home / "served", base_url
         self.password, self.rules = home / "password", home / "rules.yaml"
         self.password.write_text("secret\n")
         self.url = url or f"mqtt://node@127.0.0.1:{broker.port}"
-        self.publish()
+        self.rules.write_text(rules) if rules else self.publish()
         self.hub = HubNode(home / "hub").start()
         self.hub.feed(FEED)
         self.site = SiteNode(home / "site", self.hub.address, arguments=("--actions", str(self.rules)))
@@ -271,3 +275,25 @@ def test_a_broker_that_is_away_is_a_reported_failure_until_it_has_everything(sce
 
 def _sentence(hub: HubNode) -> str:
     return str((failed_action(hub) or {"last_error": ""})["last_error"])
+
+
+def test_metadata_of_a_rule_ends_with_the_notification(broker: Mosquitto, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    rules = f"actions:\n  - match: .*\n    do:\n      - file: '{out}/\\0'\n        metadata: true\n"
+    with ExitStack() as stack:
+        scene = Scene(tmp_path, broker, rules=rules)
+        stack.callback(scene.stop)
+        scene.wis2(1, TOPIC)
+        written = wait_for("the product", lambda: _complete(out))
+    length = int.from_bytes(written[:4], sys.byteorder)
+    begin = written.index(b'{"source"', written.index(b"de-dwd/synop/1"))
+    assert int.from_bytes(written[begin - 4 : begin], sys.byteorder) == length - begin
+    assert json.loads(written[begin:length])["notification"]["properties"]["data_id"] == "de-dwd/synop/1"
+
+
+def _complete(directory: Path) -> bytes | None:
+    """The only file, once it has its metadata and the product `1` behind them."""
+    for path in directory.rglob("*"):
+        if path.is_file() and (found := path.read_bytes())[int.from_bytes(found[:4], sys.byteorder) :] == b"1":
+            return found
+    return None

@@ -23,6 +23,8 @@ pub struct Metadata<'a> {
     pub ident: &'a [u8],
     /// The host of its creation, and the last hop.
     pub origin: &'a [u8],
+    /// The statements of a source that is no LDM, such as a notification of WIS2.
+    pub properties: Option<&'a [u8]>,
 }
 
 /// The bytes of a product in the shape that an action requires.
@@ -38,20 +40,23 @@ pub fn shaped(shape: Shape, bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// The metadata in the layout of `-metadata`, in this host's byte order; `size` is that of the bytes that follow.
+///
+/// Properties come last, with their length before them. LDM has none, and its readers skip them by the length of all.
 pub fn metadata(product: &Metadata<'_>, size: u64) -> Vec<u8> {
-    let (ident, origin) = (product.ident, product.origin);
+    let texts = [Some(product.ident), Some(product.origin), product.properties];
+    let texts_bytes: usize = texts.iter().flatten().map(|text| 4 + text.len()).sum();
     let length = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).to_ne_bytes();
     let seconds = u64::try_from(product.created.0.div_euclid(MICROS)).unwrap_or_default();
     let micros = i32::try_from(product.created.0.rem_euclid(MICROS)).unwrap_or_default();
     let mut out = Vec::new();
-    out.extend(length(FIXED_BYTES + ident.len() + origin.len()));
+    out.extend(length(FIXED_BYTES + texts_bytes));
     out.extend(product.signature);
     out.extend(u32::try_from(size).unwrap_or(u32::MAX).to_ne_bytes());
     out.extend(seconds.to_ne_bytes());
     out.extend(micros.to_ne_bytes());
     out.extend(product.feed_type.to_ne_bytes());
     out.extend(product.sequence.to_ne_bytes());
-    for text in [ident, origin] {
+    for text in texts.into_iter().flatten() {
         out.extend(length(text.len()));
         out.extend(text);
     }
@@ -59,8 +64,8 @@ pub fn metadata(product: &Metadata<'_>, size: u64) -> Vec<u8> {
 }
 
 const MICROS: i64 = 1_000_000;
-/// The size of all fields but the two texts.
-const FIXED_BYTES: usize = 4 + 16 + 4 + 8 + 4 + 4 + 4 + 4 + 4;
+/// The size of all fields before the texts.
+const FIXED_BYTES: usize = 4 + 16 + 4 + 8 + 4 + 4 + 4;
 
 #[cfg(test)]
 mod tests {
@@ -93,6 +98,7 @@ mod tests {
             sequence: 4,
             ident: b"SAUS",
             origin: b"host",
+            properties: None,
         };
         let bytes = metadata(&product, 99);
         let mut wanted = 60u32.to_ne_bytes().to_vec();
@@ -107,6 +113,10 @@ mod tests {
         wanted.extend(b"host");
         assert_eq!(bytes, wanted);
         assert_eq!(bytes.len(), 60);
+        let stated = metadata(&Metadata { properties: Some(b"{}"), ..product }, 99);
+        assert_eq!(stated[..4], 66u32.to_ne_bytes(), "the length of all");
+        assert_eq!(stated[4..60], wanted[4..], "readers of LDM's metadata find theirs");
+        assert_eq!(stated[60..], [2u32.to_ne_bytes().as_slice(), b"{}"].concat());
     }
 
     proptest! {

@@ -198,6 +198,7 @@ mod tests {
             size: 1_000,
             via: None,
             stamp: None,
+            properties: None,
         };
         let failure = Failure::new(Then::GiveUp, "no");
         let letter = DeadLetter::new(WallMicros(0), product, task, 1, failure);

@@ -229,6 +229,7 @@ mod tests {
             size: 1,
             via: None,
             stamp: None,
+            properties: None,
         }
     }
 

@@ -75,6 +75,9 @@ pub(super) struct About {
     /// LDM's metadata, if the product came from an LDM.
     #[serde(default)]
     pub(super) stamp: Option<Stamp>,
+    /// The statements of its source, if it made any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) properties: Option<String>,
 }
 
 /// [`LdmStamp`] in its stored form.
@@ -150,6 +153,7 @@ impl Task {
             sequence: about.counted(),
             ident: ident.unwrap_or(about.id.as_str().as_bytes()),
             origin: &about.ldm_origin(),
+            properties: about.properties.as_deref().map(str::as_bytes),
         };
         let mut bytes = contents::metadata(&metadata, whole.len() as u64);
         bytes.extend_from_slice(&body);
@@ -195,6 +199,7 @@ impl About {
             size: info.size,
             via: source.and_then(|source| source.via.clone()),
             stamp: stamp.map(Stamp::from),
+            properties: stated(info),
         }
     }
 
@@ -223,15 +228,19 @@ pub(super) fn sequence(info: &ProductInfo, source: Option<&SourceStamp>) -> u32 
 fn published(entry: &LogEntry) -> Product {
     let (info, source) = (&entry.info, entry.source.as_ref());
     let key = source.map_or(&info.key, |source| &source.key);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Product {
         id: info.id.as_str().to_owned(),
         feed: key.feed.as_str().to_owned(),
         epoch: key.epoch.0,
         sequence: key.sequence.0,
         stored_at: moment::rfc3339(info.stored),
-        properties: info.properties.as_ref().map(|properties| text(properties.as_bytes())),
+        properties: stated(info),
     }
+}
+
+/// The statements of a product's source. Sources write JSON: other bytes are not theirs.
+fn stated(info: &ProductInfo) -> Option<String> {
+    info.properties.as_ref().map(|properties| String::from_utf8_lossy(properties.as_bytes()).into_owned())
 }
 
 fn at_hub(info: &ProductInfo, source: Option<&SourceStamp>) -> Sequence {

@@ -159,6 +159,7 @@ mod tests {
             size: 3,
             via: None,
             stamp: None,
+            properties: None,
         };
         let failure = Failure { exit: Some(3), sentence: "no".to_owned(), then: Then::Again };
         DeadLetter::new(WallMicros(5), product, task, 3, failure)
