@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from downburst.domain.bridges import Hole, Wis2Source
-from downburst.foundation.clock import Clock
 from downburst.foundation.errors import DownburstError
 from downburst.ledger import Ledger, Transaction
 from downburst.supervision import keep
 from downburst.wis2.replay import Page, Walk, fits, items_url, prefixes_of, read_page
+from downburst_bridges.downloads import OfHub
 from downburst_bridges.intake import Heard, Taken, take
 from downburst_bridges.web import Web
 
@@ -21,14 +21,8 @@ from downburst_bridges.web import Web
 class Replayer:
     """The replay service of one source. Open holes are in the ledger, so those of earlier runs are filled too."""
 
-    def __init__(
-        self,
-        source: Wis2Source,
-        ledger: Ledger,
-        clock: Clock,
-        took: Callable[[Taken], None],
-    ) -> None:
-        self._source, self._ledger, self._clock = source, ledger, clock
+    def __init__(self, source: Wis2Source, ledger: Ledger, hub: OfHub, took: Callable[[Taken], None]) -> None:
+        self._source, self._ledger, self._clock, self._ca_file = source, ledger, hub.clock, hub.ca_file
         self._took = took
         self._more = asyncio.Event()
         self._walks: dict[int, list[Walk]] = {}
@@ -45,7 +39,7 @@ class Replayer:
         """Fills holes until cancelled; a source without a service has them shown alone."""
         if self._source.replay_url is None:
             return
-        web = Web(allows_private=self._source.may_ask_private)
+        web = Web(allows_private=self._source.may_ask_private, ca_file=self._ca_file)
         try:
             while True:
                 self._more.clear()

@@ -26,7 +26,7 @@ class SourceRunner:
         self._ledger, self._hub = ledger, hub
         self._subscriptions: dict[str, Subscription] = {}
         self._holes = HoleWatch(source.name)
-        self._replayer = Replayer(source, ledger, hub.clock, self._took)
+        self._replayer = Replayer(source, ledger, hub, self._took)
         self.now = SourceNow()
         self._downloads = Downloads(source, ledger, node, hub, self.now)
 

@@ -5,6 +5,7 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import Mapping
+from pathlib import Path
 
 import httpx
 
@@ -17,10 +18,13 @@ class Web:
     Names are resolved before each request: only public addresses are asked unless private ones are allowed.
     """
 
-    def __init__(self, *, allows_private: bool) -> None:
+    def __init__(self, *, allows_private: bool, ca_file: Path | None = None) -> None:
         self._allows_private = allows_private
+        authorities = ssl.create_default_context()
+        if ca_file is not None:
+            authorities.load_verify_locations(ca_file)
         self._client = httpx.AsyncClient(
-            verify=ssl.create_default_context(),
+            verify=authorities,
             trust_env=False,
             follow_redirects=False,
             timeout=httpx.Timeout(SILENCE_S, connect=CONNECT_S),

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from downburst.foundation.errors import Failure
+from downburst_bridges.web import Web
 from integration.conftest import RunningHub, Starter, until
 from kit.nsi.server import Authority
 from kit.wis2.announced import TOPIC, announcement
@@ -24,6 +26,7 @@ class Scene:
 
     def __init__(self, stack: ExitStack, directory: Path) -> None:
         known = Authority(directory, "known").make()
+        self.ca_file = known.certificate
         unknown = Authority(directory, "unknown").make()
         passwords = {"node": "secret", "everyone": "everyone"}
         self.broker = Mosquitto(passwords=passwords, rights=RIGHTS)
@@ -89,6 +92,19 @@ def test_a_source_by_tls_and_websocket_fetches_from_a_server_of_an_own_authority
     assert [one["product_id"] for one in items] == ["de-dwd/synop/1"]
     shown = scene.hub.command("bridges", "show", "both").stdout
     assert shown.count(" good ") == 2, shown
+
+
+async def test_a_replay_service_of_an_own_authority_is_asked_once_its_file_is_named(scene: Scene) -> None:
+    (scene.nginx.root / "items").write_bytes(b"{}")
+    url = f"https://127.0.0.1:{scene.nginx.port}/items"
+    knowing, strange = (Web(allows_private=True, ca_file=ca_file) for ca_file in (scene.ca_file, None))
+    try:
+        assert await knowing.get(url, {"f": "json"}) == b"{}"
+        with pytest.raises(Failure, match=r"127\.0\.0\.1 can't be asked: .*certificate"):
+            await strange.get(url, {"f": "json"})
+    finally:
+        await knowing.close()
+        await strange.close()
 
 
 @pytest.mark.all

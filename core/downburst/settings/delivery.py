@@ -31,7 +31,7 @@ class DeliverySettings(BaseModel):
     bridges_ca_file: Path | None = Field(
         default=None,
         description="PEM file of authorities, besides those of the system, for brokers of sources and publishers, "
-        "and for servers of announced products.",
+        "for servers of announced products, and for replay services.",
     )
     data_connections: int = Field(
         default=16,
