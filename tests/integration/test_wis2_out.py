@@ -2,42 +2,31 @@
 
 import base64
 import hashlib
-import json
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from integration.conftest import RunningHub, Starter, until
 from kit.wis2.mosquitto import Mosquitto
+from kit.wis2.subscriber import Heard
 
 FEED = "IDS|DDPLUS"
 RIGHTS = "user node\ntopic readwrite origin/#\nuser everyone\ntopic read #\n"
-
-
-class Heard:
-    """A subscriber with a durable session, as a Global Broker is."""
-
-    def __init__(self, broker: Mosquitto) -> None:
-        self._argv = ["mosquitto_sub", "-h", "127.0.0.1", "-p", str(broker.port), "-u", "everyone", "-P", "everyone"]
-        self._argv += ["-V", "5", "-q", "1", "-c", "-i", "global-broker", "-x", "3600", "-t", "origin/a/wis2/#"]
-        subprocess.run([*self._argv, "-E"], check=True, timeout=30)
-
-    def next(self, count: int) -> list[dict[str, Any]]:
-        """The next notifications."""
-        argv = [*self._argv, "-C", str(count), "-W", "60", "-F", "%p"]
-        found = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=90)
-        return [json.loads(line) for line in found.stdout.splitlines()]
 
 
 @pytest.fixture
 def broker() -> Iterator[Mosquitto]:
     with Mosquitto(passwords={"node": "secret", "everyone": "everyone"}, rights=RIGHTS) as started:
         yield started
+
+
+@pytest.fixture
+def heard(broker: Mosquitto) -> Iterator[Heard]:
+    with Heard(broker) as subscriber:
+        yield subscriber
 
 
 @pytest.fixture
@@ -73,8 +62,7 @@ def content(number: int) -> bytes:
     return b"\x01\r\r\n%03d\r\r\nSMVX%02d TJSJ 291200\r\r\n" % (number, number) + b"AAXX 29121 " * (number * 40)
 
 
-def test_announced_products_are_fetched_with_equal_bytes(hub: RunningHub, broker: Mosquitto) -> None:
-    heard = Heard(broker)
+def test_announced_products_are_fetched_with_equal_bytes(hub: RunningHub, heard: Heard) -> None:
     contents = {f"SMVX{number:02} TJSJ 291200": content(number) for number in range(1, 30)}
     for name, product in contents.items():
         put(hub, name, product)
@@ -92,10 +80,7 @@ def test_announced_products_are_fetched_with_equal_bytes(hub: RunningHub, broker
         assert properties["integrity"]["value"] == base64.b64encode(digest).decode()
 
 
-def test_a_killed_hub_announces_the_rest_with_the_same_ids(
-    hub: RunningHub, broker: Mosquitto, starter: Starter
-) -> None:
-    heard = Heard(broker)
+def test_a_killed_hub_announces_the_rest_with_the_same_ids(hub: RunningHub, heard: Heard, starter: Starter) -> None:
     for number in range(60):
         put(hub, f"SM{number:02}", b"%d" % number)
     until("some announced", lambda: hub.ask("GET", "/v1/publishers/synop")["products"]["announced"] >= 5)

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from integration.conftest import Starter, until
-from integration.test_wis2_out import Heard, content
+from integration.test_wis2_out import content
 from kit.ldm.wire import IDS, Product, Serving
 from kit.wis2.announced import TOPIC, announcement
 from kit.wis2.files import FileServer
 from kit.wis2.mosquitto import Mosquitto
+from kit.wis2.subscriber import Heard
 from kit.wis2.vectors import OURS
 
 FEED, SITE = "GTS", "a.example"
@@ -23,7 +24,8 @@ OUR_TOPIC = f"origin/a/wis2/{OURS}/data/core/weather/surface-based-observations/
 class Scene:
     """A hub that takes bulletins by LDM and WIS2 into one feed, and publishes all of it again."""
 
-    def __init__(self, starter: Starter, broker: Mosquitto, server: FileServer, upstream: Serving) -> None:
+    def __init__(self, stack: ExitStack, starter: Starter, server: FileServer, upstream: Serving) -> None:
+        broker = stack.enter_context(Mosquitto())
         self.broker, self.server, self.upstream = broker, server, upstream
         self._starter = starter
         self._number = 0
@@ -35,7 +37,7 @@ class Scene:
         token = self.hub.ask("POST", f"/v1/sites/{SITE}/tokens", 201)["token"]
         starter.receiver(self.hub, SITE, token)
         self._publish_and_ask()
-        self.heard = Heard(broker)
+        self.heard = stack.enter_context(Heard(broker))
 
     def _publish_and_ask(self) -> None:
         publisher = {
@@ -101,10 +103,10 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with ExitStack() as stack:
-        broker, server = stack.enter_context(Mosquitto()), stack.enter_context(FileServer())
         upstream = Serving()
         stack.callback(upstream.close)
-        yield Scene(Starter(tmp_path_factory.mktemp("rounds"), stack), broker, server, upstream)
+        starter = Starter(tmp_path_factory.mktemp("rounds"), stack)
+        yield Scene(stack, starter, stack.enter_context(FileServer()), upstream)
 
 
 def test_an_object_by_ldm_and_by_wis2_is_one_product(scene: Scene) -> None:

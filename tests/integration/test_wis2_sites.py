@@ -20,12 +20,13 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from downburst.wis2.notifications import read_notification
 from downburst.wis2.properties import properties_of
 from downburst.wis2.topics import read_topic
-from integration.test_wis2_out import RIGHTS, Heard, content
+from integration.test_wis2_out import RIGHTS, content
 from kit.node import HubNode, SiteNode, node_binary
 from kit.patience import wait_for
 from kit.ports import free_port
 from kit.wis2.announced import TOPIC, announcement
 from kit.wis2.mosquitto import Mosquitto
+from kit.wis2.subscriber import Heard
 from system.test_site_actions import failed_action
 
 FEED = "IDS|DDPLUS"
@@ -36,6 +37,12 @@ BASE_URL = "https://wis2.example/data"
 def broker() -> Iterator[Mosquitto]:
     with Mosquitto(passwords={"node": "secret", "everyone": "everyone"}, rights=RIGHTS) as started:
         yield started
+
+
+@pytest.fixture
+def heard(broker: Mosquitto) -> Iterator[Heard]:
+    with Heard(broker) as subscriber:
+        yield subscriber
 
 
 class Scene:
@@ -148,11 +155,10 @@ def scene(tmp_path: Path, broker: Mosquitto) -> Iterator[Scene]:
     made.stop()
 
 
-def test_products_of_wis2_keep_their_facts_and_do_not_go_round(scene: Scene, broker: Mosquitto) -> None:
+def test_products_of_wis2_keep_their_facts_and_do_not_go_round(scene: Scene, heard: Heard) -> None:
     scene.publish(republishes=True)
     scene.site.process.send_signal(signal.SIGHUP)
     wait_for("the new rules", lambda: "the rules were read again" in scene.site.log())
-    heard = Heard(broker)
     own = TOPIC.replace("de-dwd", "us-unidata-test")
     scene.wis2(1, own)
     scene.wis2(2, TOPIC.replace("cache", "origin").replace("core", "recommended"))
@@ -168,10 +174,7 @@ def test_products_of_wis2_keep_their_facts_and_do_not_go_round(scene: Scene, bro
 
 
 @pytest.mark.all
-def test_a_refused_user_waits_for_the_right_password_and_rules_are_checked(
-    scene: Scene, broker: Mosquitto, tmp_path: Path
-) -> None:
-    heard = Heard(broker)
+def test_a_refused_user_waits_for_the_right_password_and_rules_are_checked(scene: Scene, heard: Heard) -> None:
     scene.password.write_text("wrong\n")
     (product,) = scene.put(range(1, 2))
     wait_for("a report", lambda: "refuses user node: not authorized" in _sentence(scene.hub))
@@ -222,8 +225,7 @@ def digest(message: dict[str, Any]) -> str:
     return value
 
 
-def test_each_product_of_a_site_is_announced_once_and_its_file_is_served(scene: Scene, broker: Mosquitto) -> None:
-    heard = Heard(broker)
+def test_each_product_of_a_site_is_announced_once_and_its_file_is_served(scene: Scene, heard: Heard) -> None:
     contents = scene.put(range(1, 30))
     scene.hub.put(FEED, "FTUS80 KWBC 291200", b"TAF")
     messages = heard.next(29)

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import RunningHub, Starter, until
-from integration.test_wis2_out import Heard, content, hub_that_publishes, put
+from integration.test_wis2_out import content, hub_that_publishes, put
 from integration.test_wis2_vectors import Judge
 from kit.peers.found import prepared
 from kit.peers.pywis import Pywis, digests
 from kit.wis2.files import FileServer
 from kit.wis2.mosquitto import Mosquitto
+from kit.wis2.subscriber import Heard
 from kit.wis2.vectors import Vectors
 
 pytestmark = pytest.mark.peers
@@ -34,13 +35,19 @@ def broker() -> Iterator[Mosquitto]:
 
 
 @pytest.fixture
+def heard(broker: Mosquitto) -> Iterator[Heard]:
+    with Heard(broker) as subscriber:
+        yield subscriber
+
+
+@pytest.fixture
 def hub(tmp_path: Path, broker: Mosquitto) -> Iterator[RunningHub]:
     with ExitStack() as stack:
         yield hub_that_publishes(Starter(tmp_path, stack), broker)
 
 
 def test_its_suite_passes_each_notification_and_its_subscriber_stores_each_product(
-    hub: RunningHub, broker: Mosquitto, pywis: Pywis, tmp_path: Path
+    hub: RunningHub, broker: Mosquitto, heard: Heard, pywis: Pywis, tmp_path: Path
 ) -> None:
     stored, settings, log = tmp_path / "stored", tmp_path / "pywis.yml", tmp_path / "pywis.log"
     settings.write_text(
@@ -48,7 +55,6 @@ def test_its_suite_passes_each_notification_and_its_subscriber_stores_each_produ
         "subscribe_topics:\n  - origin/a/wis2/#\nverify_data: true\nvalidate_message: true\n"
         f"storage:\n  type: fs\n  options:\n    basedir: {stored}\n"
     )
-    heard = Heard(broker)
     contents = [content(number) for number in range(1, 30)]
     with pywis.subscribed(settings, log):
         until("its subscription", lambda: b"Subscribed" in log.read_bytes() or b"ubscri" in log.read_bytes())

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from integration.test_wis2_out import RIGHTS, Heard
+from integration.test_wis2_out import RIGHTS
 from integration.test_wis2_sites import Scene
 from kit.patience import wait_for
 from kit.peers.found import prepared
 from kit.peers.pywis import Pywis, digests
 from kit.wis2.mosquitto import Mosquitto
+from kit.wis2.subscriber import Heard
 
 pytestmark = pytest.mark.peers
 
@@ -53,8 +54,14 @@ def broker() -> Iterator[Mosquitto]:
         yield started
 
 
+@pytest.fixture
+def heard(broker: Mosquitto) -> Iterator[Heard]:
+    with Heard(broker) as subscriber:
+        yield subscriber
+
+
 def test_its_suite_passes_what_a_site_announces_and_its_subscriber_stores_it(
-    broker: Mosquitto, pywis: Pywis, tmp_path: Path
+    broker: Mosquitto, heard: Heard, pywis: Pywis, tmp_path: Path
 ) -> None:
     stored, settings, log = tmp_path / "stored", tmp_path / "pywis.yml", tmp_path / "pywis.log"
     settings.write_text(
@@ -62,7 +69,6 @@ def test_its_suite_passes_what_a_site_announces_and_its_subscriber_stores_it(
         "subscribe_topics:\n  - origin/a/wis2/#\nverify_data: true\nvalidate_message: true\n"
         f"storage:\n  type: fs\n  options:\n    basedir: {stored}\n"
     )
-    heard = Heard(broker)
     with served(tmp_path / "served") as url, pywis.subscribed(settings, log):
         wait_for("its subscription", lambda: b"ubscri" in log.read_bytes())
         scene = Scene(tmp_path, broker, base_url=url)
