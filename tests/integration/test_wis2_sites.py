@@ -31,6 +31,7 @@ from system.test_site_actions import failed_action
 
 FEED = "IDS|DDPLUS"
 BASE_URL = "https://wis2.example/data"
+METADATA_ID = "urn:wmo:md:us-unidata-test:synop"
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ class Scene:
             "password-file": str(self.password),
             "centre": "us-unidata-test",
             "topic": "core/weather/surface-based-observations/synop",
-            "metadata-id": "urn:wmo:md:us-unidata-test:synop",
+            "metadata-id": METADATA_ID,
             "directory": str(self.served),
             "base-url": self.base_url,
         }
@@ -184,6 +185,37 @@ def test_a_refused_user_waits_for_the_right_password_and_rules_are_checked(scene
     scene.publish(centre="US")
     found = scene.tool("actions", "check", str(scene.rules), code=1)
     assert "no centre-id; write a domain's end and a name, as us-unidata (set aside)" in found
+
+
+def test_the_record_of_the_dataset_is_served_and_announced_after_each_change(
+    scene: Scene, heard: Heard, tmp_path: Path
+) -> None:
+    record = tmp_path / "record.json"
+    wrong, first = _record("urn:wmo:md:us-unidata-test:other"), _record(METADATA_ID)
+    record.write_bytes(wrong)
+    scene.publish(record=str(record))
+    scene.site.process.send_signal(signal.SIGHUP)
+    wait_for("a report", lambda: "has the id" in _sentence(scene.hub))
+    record.write_bytes(first)
+    (message,) = heard.next(1)
+    assert read_notification(json.dumps(message).encode()).faults == ()
+    assert message["properties"]["data_id"] == "us-unidata-test/metadata/synop"
+    assert (scene.file(message), message["links"][0]["rel"]) == (first, "canonical")
+    wait_for("the end of the report", lambda: failed_action(scene.hub) is None)
+    scene.site.stop()
+    scene.site.start()
+    (again,) = heard.next(1)
+    assert again == message, "the same day, the same notification"
+    record.write_bytes(first + b" ")
+    (changed,) = heard.next(1)
+    assert (scene.file(changed), changed["links"][0]["rel"]) == (first + b" ", "update")
+    assert scene.file(message) == first, "an address never gets other bytes"
+
+
+def _record(metadata_id: str) -> bytes:
+    """The begin of a record, by which it is known."""
+    core = "http://wis.wmo.int/spec/wcmp/2/conf/core"
+    return json.dumps({"id": metadata_id, "type": "Feature", "conformsTo": [core]}).encode()
 
 
 @pytest.mark.all

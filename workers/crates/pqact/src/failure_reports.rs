@@ -24,6 +24,8 @@ struct Open {
     letters: Vec<(String, Told)>,
     /// A rule that waits for room; cleared by the rule's next success.
     waits: Option<Told>,
+    /// A dataset's record that is not announced.
+    record: Option<Told>,
     /// A line that does not keep up.
     lags: Option<Told>,
 }
@@ -70,6 +72,19 @@ impl FailureReports {
         if over.is_some_and(|waits| waits.rule == cut(&task.rule)) {
             self.changed(&mut feeds, &about.feed, |open| open.waits = None);
         }
+    }
+
+    /// Records that the record of a dataset can't be announced, or no longer so.
+    pub(super) fn record(&self, feed: &FeedName, rule: &str, dataset: &str, sentence: Option<&str>) {
+        let told = sentence.map(|sentence| Told {
+            rule: cut(rule),
+            exit: None,
+            sentence: cut(sentence),
+            product: dataset.to_owned(),
+            epoch: None,
+            sequence: Sequence(0),
+        });
+        self.change(feed, |open| open.record = told);
     }
 
     /// Replaces the list of lines that do not keep up; `behind` has all of them.
@@ -134,7 +149,8 @@ impl Open {
     /// The feed's report to the hub; `None` if no failure is open.
     fn told(&self) -> Option<ActionFailed> {
         let newest =
-            self.waits.as_ref().or(self.letters.last().map(|(_, told)| told)).or(self.lags.as_ref())?;
+            self.waits.as_ref().or(self.letters.last().map(|(_, told)| told)).or(self.record.as_ref());
+        let newest = newest.or(self.lags.as_ref())?;
         let mut others: Vec<Sequence> = self
             .letters
             .iter()
@@ -148,7 +164,7 @@ impl Open {
             .collect();
         others.sort_unstable();
         others.dedup();
-        let waits = usize::from(self.waits.is_some());
+        let others_open = usize::from(self.waits.is_some()) + usize::from(self.record.is_some());
         Some(ActionFailed {
             rule: newest.rule.clone(),
             exit: newest.exit,
@@ -156,7 +172,7 @@ impl Open {
             product: newest.product.clone(),
             sequence: newest.sequence,
             epoch: newest.epoch,
-            count: (self.letters.len() + waits).max(1) as u64,
+            count: (self.letters.len() + others_open).max(1) as u64,
             others,
         })
     }

@@ -3,6 +3,7 @@
 //! The log is the line's queue: waiting takes no memory, a slow program delays its own line only, and a line
 //! resumes at its position. The position moves past a product when its actions are over: after a crash the last
 //! ones are repeated, and none is left out.
+mod dataset;
 mod place;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,8 @@ pub(super) struct LineWorker {
     pipes: Pipes,
     programs: Programs,
     announcements: Announcements,
+    /// The feed at which an open fault of the dataset's record is reported, with the rule.
+    record_fault: Option<(FeedName, String)>,
     looked: Instant,
 }
 
@@ -57,6 +60,7 @@ impl LineWorker {
             pipes: Pipes::new(directory),
             programs: Programs::new(directory),
             announcements: Announcements::new(directory, Arc::clone(&shared.notifier)),
+            record_fault: None,
             looked: Instant::now(),
             shared,
         }
@@ -74,6 +78,7 @@ impl LineWorker {
             // A program that has ended makes room for the next product.
             let moved = self.round() | self.end_programs();
             self.report_waiting();
+            self.tend_record();
             self.pipes.let_go();
             if self.line == FILE_LINE && self.looked.elapsed() >= LETTERS_INTERVAL {
                 self.looked = Instant::now();
@@ -364,6 +369,7 @@ impl LineWorker {
     fn close(mut self) {
         self.announcements.forget();
         self.announcements.close();
+        self.end_record_fault();
         while !self.programs.is_idle() {
             self.end_programs();
             std::thread::sleep(PROGRAM_INTERVAL);

@@ -15,6 +15,7 @@ mod instant;
 mod notification;
 mod plan;
 mod publisher;
+mod record;
 mod stated;
 mod topic;
 
@@ -23,3 +24,4 @@ pub use heading::Heading;
 pub use notification::{Kind, Message};
 pub use plan::{Before, Plan, Product, Verdict, sha512};
 pub use publisher::Publisher;
+pub use record::Record;

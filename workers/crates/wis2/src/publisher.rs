@@ -26,6 +26,9 @@ pub struct Publisher {
     pub by_heading: bool,
     /// Products that came by WIS2 are announced too, with their centre as the producer.
     pub republishes: bool,
+    /// The record of the dataset, which is announced each day; absent: it is published elsewhere.
+    #[serde(default)]
+    pub record: Option<PathBuf>,
 }
 
 impl Publisher {
@@ -168,6 +171,7 @@ pub(crate) mod tests {
             media_type: Publisher::MEDIA_TYPE.to_owned(),
             by_heading: false,
             republishes: false,
+            record: None,
         }
     }
 

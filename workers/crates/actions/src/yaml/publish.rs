@@ -23,6 +23,7 @@ pub(super) fn publisher(action: &mut Fields) -> Result<Publisher, Problem> {
             .unwrap_or_else(|| Publisher::MEDIA_TYPE.to_owned()),
         by_heading: fields.flag("by-heading")?,
         republishes: fields.flag("republishes")?,
+        record: fields.read("record", path)?,
     })
 }
 
@@ -47,7 +48,7 @@ fn path(text: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(text))
 }
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "broker",
     "password-file",
     "ca-file",
@@ -59,6 +60,7 @@ const KEYS: [&str; 11] = [
     "media-type",
     "by-heading",
     "republishes",
+    "record",
 ];
 const LONGEST_PATH: usize = 1_000;
 

@@ -2,20 +2,23 @@
 //!
 //! A broker that is away or refuses is no failure of a product: it waits, and the line's place in the log stays before
 //! it. A product that can't be placed is tried as often as other actions are.
+mod dataset_record;
 mod placing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use downburst_model::WallMicros;
 use downburst_publish::{Answer, Outlet};
-use downburst_wis2::{Broker, Message};
+use downburst_wis2::{Broker, Message, Publisher};
 
 use super::failure::{Failure, Then};
 use super::notifier::Notifier;
 use super::programs::pause;
 use super::stop::Stop;
 use super::task::{Job, Work};
+use dataset_record::DatasetRecord;
 use placing::{Placed, place};
 
 /// The products of one line that are under way.
@@ -24,6 +27,7 @@ pub(super) struct Announcements {
     notifier: Arc<Notifier>,
     outlet: Option<(Broker, Outlet)>,
     slots: Vec<Slot>,
+    record: DatasetRecord,
     /// So many are under way that the log is not read until half of them are over.
     is_full: bool,
     /// The last token.
@@ -51,7 +55,17 @@ enum State {
 impl Announcements {
     pub(super) fn new(directory: &Path, notifier: Arc<Notifier>) -> Self {
         let directory = directory.to_owned();
-        Self { directory, notifier, outlet: None, slots: Vec::new(), is_full: false, token: 0, refusal: None }
+        let record = DatasetRecord::default();
+        Self {
+            directory,
+            notifier,
+            outlet: None,
+            slots: Vec::new(),
+            record,
+            is_full: false,
+            token: 0,
+            refusal: None,
+        }
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -105,6 +119,16 @@ impl Announcements {
         std::mem::take(is_news).then(|| (&first.job, sentence.clone()))
     }
 
+    /// Announces the record of this publisher's dataset when it is due; `None`: the rules have no record.
+    pub(super) fn keep_record(&mut self, publisher: Option<&Publisher>, now: WallMicros) {
+        self.record.look(publisher, now, &self.directory);
+    }
+
+    /// A new fault of the record, or the end of the last one.
+    pub(super) fn record_news(&mut self) -> Option<Option<String>> {
+        self.record.news()
+    }
+
     /// Ends the connection.
     pub(super) fn close(&mut self) {
         self.outlet = None;
@@ -116,6 +140,9 @@ impl Announcements {
         let answers = outlet.answers();
         let fault = outlet.fault();
         for (token, answer) in answers {
+            if self.record.answered(token, &answer) {
+                continue;
+            }
             if answer == Answer::Taken {
                 self.refusal = None;
             }
@@ -126,6 +153,7 @@ impl Announcements {
             }
         }
         if !fault.is_empty() {
+            self.record.waits(&fault);
             self.refused(&fault);
         }
     }
@@ -139,33 +167,43 @@ impl Announcements {
     /// Sends and places what is due.
     fn advance(&mut self) {
         let now = Instant::now();
+        let record =
+            self.record.due(now).map(|(publisher, message)| (publisher.broker.clone(), message.clone()));
+        if let Some((broker, message)) = record
+            && let Some(token) = self.send(Some(broker), &message)
+        {
+            self.record.sent(token);
+        }
         for at in 0..self.slots.len() {
             let Some(slot) = self.slots.get_mut(at) else { return };
             slot.try_placing(now, &self.directory);
             let Some(message) = slot.due(now) else { continue };
             let broker = slot.broker();
-            let (token, is_sent) = (self.token + 1, self.send(broker, &message));
-            self.token = token;
-            if is_sent && let Some(slot) = self.slots.get_mut(at) {
+            if let Some(token) = self.send(broker, &message)
+                && let Some(slot) = self.slots.get_mut(at)
+            {
                 slot.sent(token);
             }
         }
     }
 
-    fn send(&mut self, broker: Option<Broker>, message: &Message) -> bool {
-        let Some(broker) = broker else { return false };
+    /// Sends a notification; its token, if there is a connection.
+    fn send(&mut self, broker: Option<Broker>, message: &Message) -> Option<u64> {
+        let broker = broker?;
         let is_there = self.outlet.as_ref().is_some_and(|(of, outlet)| *of == broker && !outlet.is_over());
         if !is_there {
             // What another outlet had under way is sent again.
             self.outlet = None;
             self.slots.iter_mut().for_each(Slot::lost);
+            self.record.lost();
             let notifier = Arc::clone(&self.notifier);
             match Outlet::start(broker.clone(), move || notifier.notify()) {
                 Ok(outlet) => self.outlet = Some((broker, outlet)),
                 Err(error) => self.refused(&format!("no thread for notifications: {error}")),
             }
         }
-        self.outlet.as_ref().is_some_and(|(_, outlet)| outlet.send(self.token + 1, message))
+        self.token += 1;
+        self.outlet.as_ref().filter(|(_, outlet)| outlet.send(self.token, message)).map(|_| self.token)
     }
 }
 

@@ -90,6 +90,7 @@ mod tests {
             media_type: Publisher::MEDIA_TYPE.to_owned(),
             by_heading: false,
             republishes: false,
+            record: None,
         }
     }
 
