@@ -88,7 +88,7 @@ def _lazy_commands(root: Path) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "COMMANDS":
-            for value in ast.literal_eval(node.value).values():
+            for value, _ in ast.literal_eval(node.value).values():
                 module, _, function = value.partition(":")
                 found.setdefault(f"{CLI}/{module.replace('.', '/')}.py", set()).add(function)
     return {name: frozenset(functions) for name, functions in found.items()}

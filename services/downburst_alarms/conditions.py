@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeGuard
 
-from downburst.deliveries.stages import size_text
 from downburst.domain.alarms import AlarmKind, Condition, Objective, alarm_key
 from downburst.domain.circuits import CircuitState
 from downburst.domain.credentials import Credential
 from downburst.domain.events import SiteProgress
 from downburst.domain.latency import Certainty, LatencyKind, certainty_of
 from downburst.domain.sites import Site
+from downburst.foundation.sizes import size_text
 from downburst.live.state import SiteSession
 from downburst.parts.names import Part
 from downburst.settings.alarms import AlarmSettings

@@ -2,25 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from downburst.domain.tcp.rates import CongestionControl
-from downburst.foundation.errors import BadInput, DownburstError
-from downburst.settings.hub import DEFAULT_HUB, HUB_VARIABLE
-from downburst_analyze import quantities
-from downburst_analyze.quantities import duration_s
-from downburst_app.cli.analysis.own_days import OwnDays, show_hub
-from downburst_app.cli.analysis.view import Options, Sharing, show_file
+from downburst.foundation.errors import DownburstError
+from downburst.settings.addresses import DEFAULT_HUB, HUB_VARIABLE
 from downburst_app.cli.numbers import real_number
-from downburst_scheduler.models.candidates import CircuitOffers, Situation
-from downburst_scheduler.models.floors import Floor
-from downburst_scheduler.models.queues import Order
-from downburst_scheduler.models.rates import PathFacts
-from downburst_scheduler.models.repair import Repair
 
 File = Annotated[
     Path | None, typer.Argument(help="Trace, CSV or rtstats lines, plain or packed by gzip; left out with --hub.")
@@ -48,8 +38,12 @@ Processing = Annotated[
 ]
 Congestion = Annotated[CongestionControl, typer.Option(help="Congestion control of the hub's connections.")]
 ServingOrder = Annotated[
-    Order, typer.Option(help="Order in which unicast serves products; this hub uses the order of arrival.")
+    Literal["first-come", "round-robin", "shortest-first"],
+    typer.Option(help="Order in which unicast serves products; this hub uses the order of arrival."),
 ]
+"""As `Order`, which loads numpy."""
+LossRepair = Annotated[Literal["unicast", "coded"], typer.Option(help="How a group's losses are repaired.")]
+"""As `Repair`."""
 Offers = Annotated[str, typer.Option(help="Circuits on offer: none, point-to-point, multipoint, both.")]
 CountersFile = Annotated[
     Path | None,
@@ -79,10 +73,10 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     access: Annotated[str, typer.Option(help="Rate of the sites' lines: 100M, or 10M*3,100M*20.")] = "",
     congestion: Congestion = CongestionControl.CUBIC,
     connections: Annotated[int, typer.Option(min=1, max=64, help="Connections per site.")] = 1,
-    order: ServingOrder = Order.FIRST_COME,
+    order: ServingOrder = "first-come",
     multicast: Annotated[bool, typer.Option(help="Whether the network supports multicast.")] = True,
     multicast_rate: Annotated[str, typer.Option(help="The fastest pace of a group.")] = "400M",
-    repair: Annotated[Repair, typer.Option(help="How a group's losses are repaired.")] = Repair.CODED,
+    repair: LossRepair = "coded",
     circuits: Offers = "none",
     setup_delay: Annotated[str, typer.Option(help="Set-up time of a circuit.")] = "60s",
     hold: Annotated[str, typer.Option(help="Silence after which a dynamic circuit is given back.")] = "60s",
@@ -95,7 +89,7 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
 ) -> None:
-    """Shows how bursty a recorded feed is, what each transport would cost and deliver, and the choice with a reason.
+    """Show how bursty a recorded feed is, what each transport would cost and deliver, and the choice with a reason.
 
     FILE is a trace (`size_bytes YYYYMMDDhhmmss.mmm` a line), CSV with columns for size and time, a CSV log of
     transfers (start, duration_s, size_bytes, peer) for sessions, or rtstats lines for latencies.
@@ -113,21 +107,21 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
 
     Example: downburst analyze conduit.csv.gz --sites 104 --circuits both --no-multicast --html report.html
     """
+    from downburst_app.cli.analysis import asked
+
     with _sentences():
-        situation = Situation(
-            sites=_sites(sites, access, _path(rtt, loss, congestion, connections)),
-            egress_bps=quantities.rate_bps(egress),
+        situation = asked.situation(
+            sites=asked.sites(sites, access, asked.path(rtt, loss, congestion, connections)),
+            rates=(egress, multicast_rate),
             multicast=multicast,
-            multicast_rate_bps=quantities.rate_bps(multicast_rate),
             repair=repair,
             order=order,
-            circuits=_offers(circuits, setup_delay, hold),
-            objective=quantities.objective(objective),
-            floor=Floor.stated(duration_s(floor) * 1e3),
+            circuits=asked.offers(circuits, setup_delay, hold),
+            objective_and_floor=(objective, floor),
         )
-        options = Options(duration_s(gap), counters, html, Sharing(export, key_file), _heavy(heavy), sort, as_json)
-        own = None if hub is None else OwnDays(at, hub, days, transfers, newest, data_dir)
-        _show(file, own, columns or None, situation, options)
+        how = asked.options(gap, counters, html, asked.Sharing(export, key_file), heavy, sort=sort, as_json=as_json)
+        own = None if hub is None else asked.OwnDays(at, hub, days, transfers, newest, data_dir)
+        asked.show(file, own, columns or None, situation, how)
 
 
 @contextmanager
@@ -138,43 +132,3 @@ def _sentences() -> Iterator[None]:
     except DownburstError as error:
         typer.echo(error.sentence, err=True)
         raise typer.Exit(error.exit_code) from None
-
-
-def _show(
-    file: Path | None, own: OwnDays | None, columns: str | None, situation: Situation, options: Options
-) -> None:
-    if file is not None and own is None:
-        show_file(file, columns, situation, options)
-    elif own is not None and file is None:
-        show_hub(own, situation, options)
-    else:
-        raise BadInput("name either a FILE, or a feed of a hub with --hub")
-
-
-def _path(rtt: str, loss: str, congestion: CongestionControl, connections: int) -> PathFacts:
-    round_trip_s, lost = duration_s(rtt), quantities.share(loss)
-    return PathFacts(round_trip_s, lost, congestion=congestion, connections=connections)
-
-
-def _heavy(text: str | None) -> int | None:
-    return None if text is None else max(quantities.size_bytes(text), 1)
-
-
-def _offers(circuits: str, setup_delay: str, hold: str) -> CircuitOffers:
-    if circuits not in OFFERS:
-        raise BadInput(f"{circuits!r} is not an offer of circuits; write one of {', '.join(OFFERS)}")
-    point_to_point, multipoint = OFFERS[circuits]
-    return CircuitOffers(point_to_point, multipoint, duration_s(setup_delay), duration_s(hold))
-
-
-def _sites(count: int, access: str, path: PathFacts) -> list[PathFacts]:
-    rates = quantities.rates_of_sites(access, count) if access else [None] * count
-    return [replace(path, access_bps=rate) for rate in rates]
-
-
-OFFERS = {
-    "none": (False, False),
-    "point-to-point": (True, False),
-    "multipoint": (False, True),
-    "both": (True, True),
-}

@@ -5,19 +5,18 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import httpx
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
-from downburst.domain.latency import Certainty, certainty_of
 from downburst.foundation.errors import BadInput, DownburstError, Failure
-from downburst.host.local_token import authorization
-from downburst.settings.hub import DEFAULT_HUB, HUB_VARIABLE
-from downburst_client import BadAddress, BrokenOff, Hub, Problem, Unreachable
-from downburst_client.call import path_of
+from downburst.settings.addresses import DEFAULT_HUB, HUB_VARIABLE
+from downburst_app.cli import columns as columns_of
+
+if TYPE_CHECKING:
+    import httpx
+
+    from downburst_client import Hub
 
 HubAddress = Annotated[str, typer.Option("--hub", envvar=HUB_VARIABLE, help="The hub's address.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -42,11 +41,15 @@ class HubClient:
 
     def ask(self, method: str, *path: str, **request: Any) -> Any:
         """The hub's answer as JSON (None if it has no body); each part of the path is percent-encoded."""
+        from downburst_client.call import path_of
+
         answer = self._answer(method, path_of(*path), **request)
         return answer.json() if answer.content else None
 
     def every(self, *path: str, **request: Any) -> list[Any]:
         """All items of a list, page by page."""
+        from downburst_client.call import path_of
+
         answer = self._answer("GET", path_of(*path), **request)
         items: list[Any] = answer.json()
         while (following := answer.links.get("next")) is not None:
@@ -54,17 +57,20 @@ class HubClient:
             items += answer.json()
         return items
 
-    def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
+    def _answer(self, method: str, path: str, **request: Any) -> "httpx.Response":
         with connected(self._address) as hub:
             return hub.request(method, path, **request)
 
 
 @contextmanager
-def connected(address: str, *, option: str = "--hub") -> Iterator[Hub]:
+def connected(address: str, *, option: str = "--hub") -> "Iterator[Hub]":
     """A hub for many requests, with the rights of the command's user; errors are raised as sentences.
 
     `option` of the command names its address.
     """
+    from downburst.host.local_token import authorization
+    from downburst_client import BadAddress, BrokenOff, Hub, Problem, Unreachable
+
     address = address.rstrip("/")
     try:
         with Hub(address, headers=authorization(address)) as hub:
@@ -99,21 +105,33 @@ def show(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
-    """Prints a table, or the sentence for an empty one."""
+def table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, wide: bool = False
+) -> None:
+    """Prints a table, or the sentence for an empty one; `wide` adds the columns that are `Further`."""
     listed = [[_text(cell) for cell in row] for row in rows]
     if not listed:
         print(empty)
         return
-    # A truncated name can't be typed in again; the words of a header stay whole.
-    grid = Table(
-        *(Column(name, overflow="fold", min_width=max(map(len, name.split()), default=0)) for name in columns),
-        title=title,
-        title_justify="left",
-    )
-    for row in listed:
+    from rich.console import Console
+    from rich.table import Column, Table
+
+    shown = columns_of.chosen(columns, wide=wide)
+    heads, cells = [columns[index] for index in shown], [[row[index] for index in shown] for row in listed]
+    console = Console()
+    widths = columns_of.least_widths(heads, cells, within=console.width)
+    wanted = columns_of.natural_width(heads, cells) if wide else columns_of.table_width(widths)
+    console.width = max(console.width, wanted)
+    columns_laid = (Column(name, overflow="fold", min_width=width) for name, width in zip(heads, widths, strict=True))
+    grid = Table(*columns_laid, title=title, title_justify="left")
+    for row in cells:
         grid.add_row(*row)
-    Console().print(grid, markup=False)
+    console.print(grid, markup=False)
+
+
+def minute(moment: str | None) -> str:
+    """A moment of an answer (RFC 3339, UTC) for tables, to the minute."""
+    return "" if moment is None else moment[:16].replace("T", " ")
 
 
 def given(**options: object) -> dict[str, Any]:
@@ -133,6 +151,8 @@ def measured(value_ms: float | None, bound_ms: float | None) -> str:
 
     A value that the bound leaves open is `not known`, a negative one is flagged `clock`.
     """
+    from downburst.domain.latency import Certainty, certainty_of
+
     if value_ms is None:
         return "not known"
     scale = 1000 if abs(value_ms) >= 1000 else 1

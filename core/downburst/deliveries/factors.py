@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from downburst.deliveries.stages import duration, measured, size_text
+from downburst.deliveries.stages import duration, measured
 from downburst.domain.circuits import CircuitState
 from downburst.domain.latency import SiteClock
 from downburst.domain.plans import Transport
+from downburst.foundation.sizes import size_text
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import ProductFacts

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from downburst.domain.latency import Certainty, certainty_of
+from downburst.foundation.sizes import size_text
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import ProductFacts, ReceiptFacts, SentBytes
@@ -88,14 +89,6 @@ def measured(ms: float, bound_ms: float | None) -> str:
     shown = duration(ms) if bound_ms is None else f"{duration(ms)} ± {duration(bound_ms)}"
     certainty = certainty_of(ms, bound_ms)
     return shown if certainty is Certainty.KNOWN else f"{shown} ({certainty})"
-
-
-def size_text(count: int) -> str:
-    """A number of bytes in readable form."""
-    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= step:
-            return f"{count / step:.3g} {unit}"
-    return f"{count} bytes"
 
 
 def _stages(product: "ProductFacts", receipt: "ReceiptFacts") -> tuple[Stage, ...]:

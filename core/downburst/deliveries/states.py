@@ -10,7 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from downburst.deliveries.matching import is_beyond_limits, why_unwanted
-from downburst.deliveries.stages import Timing, duration, measured, size_text, timing
+from downburst.deliveries.stages import Timing, duration, measured, timing
+from downburst.foundation.sizes import size_text
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import Known, ProductFacts, ReceiptFacts, SessionFacts, SiteFacts

@@ -146,10 +146,3 @@ def _sentence(error: ValidationError) -> str:
         return f"there is no setting {where!r}; remove it or correct its name (docs/operator-guide.md lists all)"
     what = str(first["msg"]).removeprefix("Value error, ")
     return f"the setting {where!r} can't be used: {what}" if where else f"the settings can't be used: {what}"
-
-
-HUB_VARIABLE = "DOWNBURST_HUB"
-"""Names the hub that the command line contacts."""
-
-
-DEFAULT_HUB = "http://127.0.0.1:7371"

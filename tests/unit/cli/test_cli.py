@@ -92,6 +92,7 @@ def test_no_hub_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         (("put", "NGRID", "x", "/none"), "is not a file"),
         (("put", "NGRID", "x", __file__, __file__), "{name}"),
         (("feeds", "set", "NGRID"), "nothing to change"),
+        (("feeds", "set", "NGRID", "--no-ldm", "--ldm-pattern", "x"), "--no-ldm excludes"),
         (("hub", "--settings", "/none.toml"), "does not exist"),
         (("hub", "--http", "here"), "not HOST:PORT"),
         (("hub", "--data-dir", __file__), "is a file"),

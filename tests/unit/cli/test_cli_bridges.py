@@ -49,7 +49,7 @@ def test_brokers_have_their_health_rate_and_delay(
     assert "behind by 12.5 s" in text
     assert "publication to this hub's log: p50 1.5 s, p99 9.2 s, of the last 40 products" in text
     one, two = (next(line for line in text.splitlines() if name in line) for name in ("one.example", "two.example"))
-    for part in ("good", "connected since 2026-01-01T00:00:00Z", "33.33", "1.2 s"):
+    for part in ("good", "connected since 2026-01-01 00:00", "33.33", "1.2 s"):
         assert part in one
     assert "warning" in two
     assert "no message for 3 h" in two

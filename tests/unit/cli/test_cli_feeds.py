@@ -101,7 +101,7 @@ def test_outcomes_are_listed_by_site(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_seconds_have_counts_and_delays_with_their_bound(capsys: pytest.CaptureFixture[str], hub: Hub) -> None:
-    text = shown(capsys, "seconds", "RADAR", "--site", "unl.edu", "--since", "2m")
+    text = shown(capsys, "seconds", "RADAR", "--site", "unl.edu", "--since", "2m", "--wide")
     assert hub.asked == [{"site": "unl.edu", "since": "2m", "limit": 3_600}]
     first, second = (line for line in text.splitlines() if "unl.edu" in line)
     assert "2.5 ms ± 0.3" in first

@@ -87,7 +87,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
 @pytest.fixture
 def scheduler(monkeypatch: pytest.MonkeyPatch) -> type[Scheduler]:
     Scheduler.made = []
-    monkeypatch.setattr(module, "PScheduler", Scheduler)
+    monkeypatch.setattr("downburst_measurements.pscheduler.PScheduler", Scheduler)
     return Scheduler
 
 
@@ -101,7 +101,7 @@ def test_results_are_listed_with_their_error_and_those_without_a_figure_with_the
     hub: Hub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert ended("list", "--point", "unl") == 0
+    assert ended("list", "--point", "unl", "--wide") == 0
     out = capsys.readouterr().out
     assert "12.345 ms, +/- 0.250 ms" in out
     assert "ps.unl.edu (unl.edu)" in out

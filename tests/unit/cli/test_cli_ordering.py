@@ -102,7 +102,7 @@ def run(*argv: str) -> int:
 
 
 def test_offers_are_listed_with_their_use(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("offers", "list") == 0
+    assert run("offers", "list", "--wide") == 0
     out = capsys.readouterr().out
     for said in (
         "campus",
@@ -184,7 +184,7 @@ def test_bad_input_changes_nothing(
 
 
 def test_providers_are_listed_set_and_removed(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("providers", "list") == 0
+    assert run("providers", "list", "--wide") == 0
     out = capsys.readouterr().out
     assert "urn:ogf:network:example.net:2026:nsa" in out
     assert "/etc/nsi/hub.pem" in out
@@ -221,7 +221,7 @@ def test_an_offer_is_removed(asked: Asked, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_orders_are_listed_by_their_objects(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("orders", "--offer", "campus", "--feed", "NGRID", "--site", "unl.edu", "--limit", "5") == 0
+    assert run("orders", "--offer", "campus", "--feed", "NGRID", "--site", "unl.edu", "--limit", "5", "--wide") == 0
     assert asked.requests[-1][1:] == (
         "circuit-orders",
         None,

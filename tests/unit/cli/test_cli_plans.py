@@ -66,7 +66,7 @@ def run(*argv: str) -> int:
 def test_every_candidate_is_shown_best_first_and_what_would_flip_the_choice(
     hub: Hub, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("plans", "show", "NGRID") == 0
+    assert run("plans", "show", "NGRID", "--wide") == 0
     assert hub.asked == [("GET", "feeds/NGRID/plans", {"limit": 1})]
     out = capsys.readouterr().out
     assert out.startswith("NGRID, plan 3 of 2026-01-01T12:00:00: multicast: 5 sites would cost")
@@ -133,7 +133,7 @@ def test_groups_are_shown_with_rates_and_latencies_as_planned_and_as_they_were(
     hub.plans[0] = json.loads(json.dumps(jsonable_encoder(plan_out(plan, []))))
     assert figures.items() <= hub.plans[0]["groups"][0].items()
     assert hub.plans[0]["figures"] == {}, "they are those of the legs"
-    assert run("plans", "show", "NGRID") == 0
+    assert run("plans", "show", "NGRID", "--wide") == 0
     out = capsys.readouterr().out
     assert "Groups by rate" in out
     row = next(line for line in out.splitlines() if "iem.edu unl.edu" in line)

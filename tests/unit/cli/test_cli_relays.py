@@ -138,7 +138,7 @@ def test_an_impossible_relay_is_refused_before_any_request(
 
 
 def test_the_list_has_state_and_present_traffic(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("list") == 0
+    assert run("list", "--wide") == 0
     said = capsys.readouterr().out
     for word in ("campus", "never enrolled", "relay.campus.edu:7379", "group", "bergen oslo", "1.92 Gb/s"):
         assert word in said
@@ -163,7 +163,7 @@ def test_a_relay_is_shown_with_both_segments_of_each_tunnel(asked: Asked, capsys
 def test_the_log_is_shown(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("log", "campus", "--limit", "20") == 0
     said = capsys.readouterr().out
-    for word in ("2026-01-01T12:00:00", "oslo", "960 Mb/s", "ended"):
+    for word in ("2026-01-01 12:00", "oslo", "960 Mb/s", "ended"):
         assert word in said
     assert run("log", "campus", "--json") == 0
     assert json.loads(capsys.readouterr().out) == [RECORD]

@@ -48,7 +48,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
 
 
 def test_links_hosts_and_maintenance_are_shown(ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask("show")[0] == 0
+    assert ask("show", "--wide")[0] == 0
     said = capsys.readouterr().out
     for expected in ("vlan 100-149", "chic", "host hub-1: hub-eth0, 10 Gb/s", "maintenance fibre-work of unl: 2027"):
         assert expected in said

@@ -16,6 +16,7 @@ from downburst.ldm.volumes import MEGABYTES_PER_HOUR, SMALLEST_LOG_BYTES
 from downburst.settings.hub import load_settings
 from downburst_app.cli import main
 from downburst_app.cli.ldm import importing
+from downburst_app.cli.ldm.yaml_text import yaml_text
 from downburst_app.play.idd_mix import IDD_2024
 
 SITE = Path(__file__).parent / "site"
@@ -245,7 +246,7 @@ def test_a_bad_line_ends_with_two_and_one_sentence(tmp_path: Path, capsys: pytes
     ],
 )
 def test_yaml_is_read_as_it_was_meant(value: dict[str, Any]) -> None:
-    assert yaml.safe_load(importing.yaml_text(value)) == value
+    assert yaml.safe_load(yaml_text(value)) == value
 
 
 REGISTRY = {

@@ -160,6 +160,6 @@ def _found(reader: ModuleType, root: Path, name: str, text: str) -> Iterator[tup
     if reader is python:
         commands = root / "app/downburst_app/cli/__init__.py"
         commands.parent.mkdir(parents=True, exist_ok=True)
-        commands.write_text('COMMANDS = {"list": "lists:app"}\n')
+        commands.write_text('COMMANDS = {"list": ("lists:app", "List.")}\n')
     for one in reader.sentences(root, [name]):
         yield one.text, one.area

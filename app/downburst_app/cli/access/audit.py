@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, minute, show, table
 
 
 def audit(  # noqa: PLR0913
@@ -33,7 +33,7 @@ def audit(  # noqa: PLR0913
     table(
         "Changes",
         ("at", "who", "what", "change"),
-        ([it["at"][:19], f"{it['who']} {it['peer']}".rstrip(), _what(it), _difference(it)] for it in items),
+        ([minute(it["at"]), f"{it['who']} {it['peer']}".rstrip(), _what(it), _difference(it)] for it in items),
         empty="no changes",
     )
 

@@ -6,7 +6,7 @@ import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.host.local_token import save_login
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show
 
 

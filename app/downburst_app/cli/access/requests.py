@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, minute, show, table
+from downburst_app.cli.columns import Further, Wide
 
 app = typer.Typer(help="Answer requests for access.", no_args_is_help=True)
 Number = Annotated[int, typer.Argument(help="Number of the request.")]
@@ -15,6 +16,7 @@ Number = Annotated[int, typer.Argument(help="Number of the request.")]
 def list_requests(
     *,
     decided: Annotated[bool, typer.Option("--decided", help="Include answered requests.")] = False,
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -28,8 +30,9 @@ def list_requests(
         return
     table(
         "Requests for access",
-        (*_COLUMNS, "feeds", "asked"),
-        ([*(r[name] for name in _COLUMNS), " ".join(r["feeds"]), r["asked_at"][:16]] for r in found),
+        ("number", "site", Further("organisation"), "contact", Further("note"), "state", "feeds", "asked"),
+        ([*(r[name] for name in _COLUMNS), " ".join(r["feeds"]), minute(r["asked_at"])] for r in found),
+        wide=wide,
         empty="no pending requests",
     )
 

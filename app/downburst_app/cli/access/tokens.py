@@ -7,7 +7,8 @@ import typer
 
 from downburst.domain.access import Role, Scope
 from downburst.host.local_token import write_private
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 from downburst_app.cli.numbers import real_number
 
@@ -71,7 +72,7 @@ def add_token(  # noqa: PLR0913
 
 @app.command("revoke")
 def revoke_token(
-    number: Annotated[int, typer.Argument(help="Number of the token.")],
+    number: Annotated[int, typer.Argument(help="Number of the token.", autocompletion=completion.tokens)],
     *,
     yes: Yes = False,
     hub: HubAddress = DEFAULT_HUB,

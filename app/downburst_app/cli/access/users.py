@@ -6,11 +6,12 @@ import typer
 
 from downburst.domain.access import Role
 from downburst.foundation.errors import BadInput
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, minute, show, table
 
 app = typer.Typer(help="Invite users, change their rights, and remove them.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="Name of the user.")]
+Name = Annotated[str, typer.Argument(help="Name of the user.", autocompletion=completion.users)]
 RoleOption = Annotated[Role | None, typer.Option("--role", help="viewer, site, operator or admin.")]
 SiteOption = Annotated[str | None, typer.Option("--site", help="The one site of a user with the role `site`.")]
 
@@ -28,7 +29,7 @@ def list_users(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
     table(
         "Users",
         ("user", "role", "site", "state", "since"),
-        ([u["user"], u["role"], u["site"], _state(u), u["created_at"][:19]] for u in found),
+        ([u["user"], u["role"], u["site"], _state(u), minute(u["created_at"])] for u in found),
         empty="there are no users yet; the hub's log has the link for the first administrator",
     )
 

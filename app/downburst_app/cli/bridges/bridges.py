@@ -7,16 +7,22 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.errors import BadInput
-from downburst.foundation.sizes import parse_size_bytes
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.foundation.sizes import parse_size_bytes, size_text
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.bridges.catalogue import dataset_in, search_datasets
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+from downburst_app.cli.bridges.passwords import password_in, set_bridge_password
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, minute, show, table
+from downburst_app.cli.columns import Further, Wide
 
 app = typer.Typer(help="List, add, change and remove sources of WIS2.", no_args_is_help=True)
 app.command("search")(search_datasets)
+app.command("password")(set_bridge_password)
 Replay = Annotated[str | None, typer.Option("--replay", help="A Global Replay service, which fills holes.")]
 Logins = Annotated[Path | None, typer.Option("--logins", help="JSON file with logins at origins of data.")]
-Bridge = Annotated[str, typer.Argument(help="Name of the source, for example dwd.")]
+Bridge = Annotated[
+    str, typer.Argument(help="Name of the source, for example dwd.", autocompletion=completion.bridges)
+]
 
 
 @app.command("list")
@@ -38,7 +44,9 @@ def list_bridges(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> N
 
 
 @app.command("show")
-def show_bridge(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def show_bridge(
+    bridge: Bridge, *, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False
+) -> None:
     """Show a source: each broker, the centres of today, and what is unwise about its topics.
 
     Example: downburst bridges show dwd
@@ -59,14 +67,16 @@ def show_bridge(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJso
         print(f"  {line}")
     table(
         "brokers",
-        ("broker", "health", "state", "topics bound", "last message", "messages/s", "delay"),
+        ("broker", "health", "state", Further("topics bound"), Further("last message"), "messages/s", "delay"),
         (_broker(one) for one in found["brokers"]),
+        wide=wide,
         empty="",
     )
     table(
         "centres today",
-        ("centre", "products", "bytes", "coming", "waiting", "copies", "refused", "failed"),
+        ("centre", "products", "bytes", Further("coming"), "waiting", Further("copies"), "refused", "failed"),
         (_account(one) for one in centres),
+        wide=wide,
         empty="no centre has announced anything today",
     )
 
@@ -75,7 +85,7 @@ def show_bridge(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJso
 def add_bridge(  # noqa: PLR0913
     bridge: Bridge,
     *,
-    feed: Annotated[str, typer.Option(help="The feed into which the products go.")],
+    feed: Annotated[str, typer.Option(help="The feed into which the products go.", autocompletion=completion.feeds)],
     brokers: Annotated[
         list[str] | None, typer.Option("--broker", help="mqtts://HOST[:PORT] or wss://HOST/PATH.")
     ] = None,
@@ -181,7 +191,7 @@ def list_failed(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJso
     table(
         "failed products",
         ("announced", "data id", "reason"),
-        ([one["published_at"], one["data_id"], one["reason"]] for one in found),
+        ([minute(one["published_at"]), one["data_id"], one["reason"]] for one in found),
         empty=f"every product of {bridge} was fetched",
     )
 
@@ -209,13 +219,13 @@ def list_passed_over(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: 
     table(
         "messages passed over",
         ("at", "topic", "verdict", "reason"),
-        ([one["at"], one["topic"], one["verdict"], one["sentence"]] for one in found),
+        ([minute(one["at"]), one["topic"], one["verdict"], one["sentence"]] for one in found),
         empty="every message was taken, or is a copy",
     )
 
 
 @app.command("holes")
-def list_holes(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_holes(bridge: Bridge, *, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the times in which a broker may have dropped notifications.
 
     Example: downburst bridges holes dwd
@@ -226,8 +236,9 @@ def list_holes(bridge: Bridge, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson
         return
     table(
         "holes",
-        ("from", "to", "broker", "reason", "filled"),
-        ([*(one[name] for name in ("from_at", "to_at", "broker", "reason")), _filled(one)] for one in found),
+        ("from", "to", "broker", Further("reason"), "filled"),
+        ([minute(one["from_at"]), minute(one["to_at"]), one["broker"], one["reason"], _filled(one)] for one in found),
+        wide=wide,
         empty="no broker is known to have dropped anything",
     )
 
@@ -247,20 +258,12 @@ def remove_bridge(
 
 def _account(one: dict[str, Any]) -> list[Any]:
     names = ("centre", "products", "bytes", "coming", "waiting", "copies", "refused", "failed")
-    return [one[name] for name in names]
-
-
-def password_in(path: Path | None) -> str | None:
-    """The password in a file; refuses one that can't be read."""
-    try:
-        return None if path is None else path.read_text().strip()
-    except OSError as error:
-        raise BadInput(f"the password file {path} can't be read: {error.strerror}; check the path") from error
+    return [size_text(one[name]) if name == "bytes" else one[name] for name in names]
 
 
 def _filled(hole: dict[str, Any]) -> str:
     if hole["filled_at"]:
-        return f"{hole['filled_at']} by {hole['filled_by']}"
+        return f"{minute(hole['filled_at'])} by {hole['filled_by']}"
     return f"no: {hole['fault']}" if hole["fault"] else "no"
 
 
@@ -305,9 +308,9 @@ def _pace(pace: dict[str, Any]) -> list[str]:
 
 
 def _broker(one: dict[str, Any]) -> list[Any]:
-    state = f"connected since {one['connected_at']}" if one["health"] == "good" else one["sentence"]
+    state = f"connected since {minute(one['connected_at'])}" if one["health"] == "good" else one["sentence"]
     rate = "" if one["messages_per_s"] is None else f"{one['messages_per_s']:.2f}"
-    return [one["url"], one["health"], state, _bound(one), one["last_at"] or "", rate, _seconds(one["delay_s"])]
+    return [one["url"], one["health"], state, _bound(one), minute(one["last_at"]), rate, _seconds(one["delay_s"])]
 
 
 def _seconds(value: float | None) -> str:

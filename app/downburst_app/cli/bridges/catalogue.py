@@ -1,15 +1,18 @@
 """Datasets in a Global Discovery Catalogue, which the command asks itself: the hub takes no part in it."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import httpx
 import typer
 
 from downburst.domain.bridges.origins import check_web_address
 from downburst.foundation.errors import BadInput, Failure
 from downburst.wis2.catalogue import CatalogueDataset, read_record, read_records, records_url
 from downburst_app.cli.client import AsJson, given, show, table
+from downburst_app.cli.columns import Further, Wide
+
+if TYPE_CHECKING:
+    import httpx
 
 Catalogue = Annotated[str, typer.Option("--catalogue", help="Address of a Global Discovery Catalogue, https://….")]
 
@@ -20,6 +23,7 @@ def search_datasets(
     catalogue: Catalogue,
     bbox: Annotated[str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.")] = None,
     most: Annotated[int, typer.Option(min=1, max=1_000, help="The most datasets to list.")] = 50,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """Search a Global Discovery Catalogue for datasets of WIS2.
@@ -32,8 +36,9 @@ def search_datasets(
         return
     table(
         "datasets",
-        ("metadata id", "title", "centre", "policy", "topics", "brokers"),
+        ("metadata id", "title", Further("centre"), "policy", Further("topics"), Further("brokers")),
         (_line(one) for one in found),
+        wide=wide,
         empty=f"the catalogue has no dataset for {text!r}",
     )
     if matched > len(found):
@@ -87,13 +92,17 @@ def _address(catalogue: str, metadata_id: str | None = None) -> str:
     return records_url(check_web_address(catalogue, "a catalogue"), metadata_id)
 
 
-def _client() -> httpx.Client:
+def _client() -> "httpx.Client":
+    import httpx
+
     headers = {"Accept": "application/geo+json, application/json", "Accept-Encoding": "identity"}
     return httpx.Client(timeout=TIMEOUT_S, follow_redirects=True, max_redirects=3, headers=headers)
 
 
-def _body(client: httpx.Client, url: str, parameters: dict[str, str]) -> bytes:
+def _body(client: "httpx.Client", url: str, parameters: dict[str, str]) -> bytes:
     """An answer with status 200, within bounds; one sentence about any other outcome."""
+    import httpx
+
     host = httpx.URL(url).host
     try:
         with client.stream("GET", url, params=parameters) as answer:

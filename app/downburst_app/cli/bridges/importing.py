@@ -2,15 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from downburst.foundation.errors import BadInput
-from downburst.wis2.imports.declared import declare
-from downburst.wis2.imports.files import LARGEST_FILE_BYTES, MOST_FILES, ConfigFile, config_file
 from downburst_app.cli.client import AsJson, show
-from downburst_app.cli.ldm.importing import yaml_text
+
+if TYPE_CHECKING:
+    from downburst.wis2.imports.files import ConfigFile
 
 
 def import_wis2(
@@ -27,6 +27,9 @@ def import_wis2(
 
     Example: downburst import wis2 wis2box.env metadata/discovery/synop.yml downloads/.session-info.json
     """
+    from downburst.wis2.imports.declared import declare
+    from downburst_app.cli.ldm.yaml_text import yaml_text
+
     made = declare(_read(files))
     document = made.document()
     if as_json:
@@ -42,14 +45,18 @@ def import_wis2(
     print(f"nothing was changed; {what}", file=sys.stderr)
 
 
-def _read(paths: list[Path]) -> list[ConfigFile]:
+def _read(paths: list[Path]) -> "list[ConfigFile]":
     """The files, each once."""
+    from downburst.wis2.imports.files import MOST_FILES
+
     if len(paths) > MOST_FILES:
         raise BadInput(f"{len(paths)} files are given, at most {MOST_FILES} are read; name those of one installation")
     return [_file(path) for path in dict.fromkeys(paths)]
 
 
-def _file(path: Path) -> ConfigFile:
+def _file(path: Path) -> "ConfigFile":
+    from downburst.wis2.imports.files import LARGEST_FILE_BYTES, config_file
+
     try:
         with path.open("rb") as opened:
             content = opened.read(LARGEST_FILE_BYTES + 1)

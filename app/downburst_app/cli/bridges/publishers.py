@@ -6,16 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.bridges.bridges import password_in
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.bridges.passwords import password_in, set_publisher_password
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, minute, show, table
+from downburst_app.cli.columns import Further, Wide
 
 app = typer.Typer(help="Announce products of feeds to WIS2, and serve them.", no_args_is_help=True)
-Publisher = Annotated[str, typer.Argument(help="Name of the publisher, for example synop.")]
+app.command("password")(set_publisher_password)
+Publisher = Annotated[
+    str, typer.Argument(help="Name of the publisher, for example synop.", autocompletion=completion.publishers)
+]
 
 
 @app.command("list")
-def list_publishers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_publishers(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the publishers with the state of their brokers.
 
     Example: downburst publishers list
@@ -26,14 +31,17 @@ def list_publishers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -
         return
     table(
         "publishers",
-        ("publisher", "feed", "broker", *STEPS, "behind"),
+        ("publisher", "feed", "broker", Further("waiting"), "announced", "refused", Further("expired"), "behind"),
         (_line(one) for one in found),
+        wide=wide,
         empty="this hub publishes nothing to WIS2: downburst publishers add NAME --help",
     )
 
 
 @app.command("show")
-def show_publisher(publisher: Publisher, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def show_publisher(
+    publisher: Publisher, *, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False
+) -> None:
     """Show a publisher: its topic, the state of its broker, and the last products.
 
     Example: downburst publishers show synop
@@ -51,8 +59,9 @@ def show_publisher(publisher: Publisher, *, hub: HubAddress = DEFAULT_HUB, as_js
     newest = sorted(products, key=lambda one: one["made_at"], reverse=True)[:SHOWN]
     table(
         "products",
-        ("at", "data id", "kind", "step", "reason"),
-        ([one["made_at"], one["data_id"], one["kind"], one["step"], one["reason"]] for one in newest),
+        ("at", "data id", Further("kind"), "step", "reason"),
+        ([minute(one["made_at"]), one["data_id"], one["kind"], one["step"], one["reason"]] for one in newest),
+        wide=wide,
         empty="nothing has been announced yet",
     )
 
@@ -61,7 +70,9 @@ def show_publisher(publisher: Publisher, *, hub: HubAddress = DEFAULT_HUB, as_js
 def add_publisher(  # noqa: PLR0913
     publisher: Publisher,
     *,
-    feed: Annotated[str, typer.Option(help="The feed whose products are announced.")],
+    feed: Annotated[
+        str, typer.Option(help="The feed whose products are announced.", autocompletion=completion.feeds)
+    ],
     centre: Annotated[str, typer.Option(help="Your centre-id, such as us-unidata; -test at its end is for tests.")],
     topic: Annotated[str, typer.Option(help="Below origin/a/wis2/CENTRE/data/, such as core/weather/….")],
     metadata_id: Annotated[str, typer.Option(help="Of the dataset, such as urn:wmo:md:us-unidata:synop.")],
@@ -220,7 +231,9 @@ def _broker(one: dict[str, Any]) -> str:
     if not one["enabled"]:
         return "off"
     broker = one["broker"]
-    return f"connected since {broker['connected_at']}" if broker["connected_at"] else f"away: {broker['fault']}"
+    return (
+        f"connected since {minute(broker['connected_at'])}" if broker["connected_at"] else f"away: {broker['fault']}"
+    )
 
 
 STEPS = ("waiting", "announced", "refused", "expired")

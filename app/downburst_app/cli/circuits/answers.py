@@ -5,9 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.rates import rate_text
+from downburst_app.cli import completion
 from downburst_app.cli.client import show
 
-Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1)]
+Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1, autocompletion=completion.circuits)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Dry run: only show the result.")]
 By = Annotated[str, typer.Option(help="Name of the requester; stored with the circuit.")]
 

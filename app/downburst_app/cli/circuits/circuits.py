@@ -7,12 +7,13 @@ import typer
 from downburst.domain.circuits import Cap, CircuitCreation, CircuitDriver, CircuitState, PathOrder, Replication
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_analyze.quantities import duration_s
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.circuits import leaves, life, offers, orders, providers, tests
 from downburst_app.cli.circuits.answers import By, DryRun, Number, between, dry, say, second, sentence
 from downburst_app.cli.circuits.ports import tag_range
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+from downburst_app.cli.columns import Further, Wide
 from downburst_app.cli.numbers import real_number
 
 app = typer.Typer(help="Reserve, change, measure and cancel circuits.", no_args_is_help=True)
@@ -51,8 +52,12 @@ Burst = Annotated[int | None, typer.Option(help="Burst in bytes; left out: deriv
 def list_circuits(  # noqa: PLR0913
     *,
     state: Annotated[list[CircuitState] | None, typer.Option(help="Only these states; repeat for more.")] = None,
-    site: Annotated[str | None, typer.Option(help="Only those to this site.")] = None,
-    port: Annotated[str | None, typer.Option(help="Only those on this port.")] = None,
+    site: Annotated[
+        str | None, typer.Option(help="Only those to this site.", autocompletion=completion.sites)
+    ] = None,
+    port: Annotated[
+        str | None, typer.Option(help="Only those on this port.", autocompletion=completion.ports)
+    ] = None,
     finished: Annotated[bool, typer.Option("--finished", help="Include finished circuits.")] = False,
     archived: Annotated[bool, typer.Option("--archived", help="Include the archive: finished long ago.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of circuits.")] = 100,
@@ -147,7 +152,9 @@ def add_circuit(  # noqa: PLR0913
 
 
 @app.command("show")
-def show_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def show_circuit(
+    number: Number, *, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False
+) -> None:
     """Show a circuit with its history and measurements.
 
     Example: downburst circuits show 17
@@ -168,9 +175,9 @@ def show_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJs
     for row in found["measurements"]:
         cause = f": {row['sentence']}; {row['remedy']}" if row["sentence"] else ""
         print(f"  measured {row['direction']} {row['site']}: {rate_text(row['rate_bps'])} at {row['at']}{cause}")
-    columns = ("at", "state", "sentence", "step", "hop", "remedy")
+    columns = ("at", "state", "sentence", Further("step"), Further("hop"), "remedy")
     rows = ([second(event["at"]), *(event[name] for name in columns[1:])] for event in found["events"])
-    table("History", columns, rows, empty="no events yet")
+    table("History", columns, rows, wide=wide, empty="no events yet")
 
 
 @app.command("modify")
@@ -267,6 +274,8 @@ def _life_wanted(
     by_hand: bool,  # noqa: FBT001
 ) -> dict[str, Any]:
     """The hold, the wishes for the path, and the time of its creation."""
+    from downburst_analyze.quantities import duration_s
+
     hold_s = None if hold is None else duration_s(hold)
     creation = CircuitCreation.BY_HAND if by_hand else CircuitCreation.AUTOMATIC
     return given(hold_s=hold_s, include=include, exclude=exclude, creation=creation)

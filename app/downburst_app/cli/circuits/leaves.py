@@ -4,13 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.circuits.ports import tag_range
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show
 
 app = typer.Typer(help="Add and remove sites of a multipoint circuit.", no_args_is_help=True)
-Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1)]
-Site = Annotated[str, typer.Argument(help="Name of the site.")]
+Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1, autocompletion=completion.circuits)]
+Site = Annotated[str, typer.Argument(help="Name of the site.", autocompletion=completion.sites)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Dry run: only show the result.")]
 By = Annotated[str, typer.Option(help="Name of the requester; stored with the circuit.")]
 

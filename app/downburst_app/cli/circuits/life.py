@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli.circuits.answers import By, DryRun, Number, dry, say
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given
 

@@ -1,24 +1,28 @@
 """`downburst circuits offers`: circuits that the scheduler may order."""
 
 import math
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.circuits.records import Kind
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, given, show, table
+from downburst_app.cli.columns import Further, Wide
 from downburst_app.cli.numbers import A_DAY_S, real_number
-from downburst_contract.ordering import CircuitOfferWanted
+
+if TYPE_CHECKING:
+    from downburst_contract.ordering import CircuitOfferWanted
 
 app = typer.Typer(help="List, set and remove offers: circuits that the scheduler may order.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="Name of the offer, for example campus.")]
+Name = Annotated[str, typer.Argument(help="Name of the offer, for example campus.", autocompletion=completion.offers)]
 
 
 @app.command("list")
-def list_offers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_offers(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the offers with their measured set-up times and the use of today's budgets.
 
     Example: downburst circuits offers list
@@ -29,8 +33,20 @@ def list_offers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> No
         return
     table(
         "Offers of circuits (budgets from midnight UTC)",
-        ("offer", "provider", "hub port", "ports", "rates", "price", "set-up", "hold", "hours today", "orders today"),
+        (
+            "offer",
+            Further("provider"),
+            Further("hub port"),
+            "ports",
+            "rates",
+            Further("price"),
+            "set-up",
+            Further("hold"),
+            "hours today",
+            "orders today",
+        ),
         map(_row, found["offers"]),
+        wide=wide,
         empty="there are no offers; add one: downburst circuits offers set campus --hub-port ae1 --port unl-ae1 "
         "--rate 500M",
     )
@@ -159,10 +175,16 @@ def _of(used: str, most: float | None) -> str:
     return used if most is None else f"{used} of {most:g}"
 
 
+def _wanted() -> "type[CircuitOfferWanted]":
+    from downburst_contract.ordering import CircuitOfferWanted
+
+    return CircuitOfferWanted
+
+
 OFFERS = Kind(
     "offer",
     "circuit-offers",
-    CircuitOfferWanted,
+    _wanted,
     {"--hub-port": "hub_port", "--port": "ports", "--rate": "rates_bps"},
 )
 NULL = "null"

@@ -6,18 +6,20 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.rates import rate_text
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, milliseconds, show, table
+from downburst_app.cli.columns import Further, Wide
 
 OrderNumber = Annotated[int, typer.Argument(help="Number of the order.", min=1)]
 
 
-def list_orders(
+def list_orders(  # noqa: PLR0913
     *,
     offer: Annotated[str | None, typer.Option(help="Only under this offer.")] = None,
     feed: Annotated[str | None, typer.Option(help="Only for this feed.")] = None,
     site: Annotated[str | None, typer.Option(help="Only to this site.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of orders.")] = 50,
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -32,8 +34,20 @@ def list_orders(
         return
     table(
         "Orders of circuits on demand (times in UTC)",
-        ("", "offer", "feed", "site", "rate", "step", "ordered", "set-up", "used", "outcome"),
+        (
+            "",
+            "offer",
+            "feed",
+            "site",
+            Further("rate"),
+            "step",
+            Further("ordered"),
+            Further("set-up"),
+            Further("used"),
+            "outcome",
+        ),
         map(_row, found["orders"]),
+        wide=wide,
         empty="no circuit was ordered; the scheduler orders under offers: downburst circuits offers list",
     )
 

@@ -6,11 +6,13 @@ import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst_app.cli.columns import Further, Wide
 
 app = typer.Typer(help="List, add, change and remove the ports where circuits end.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="Name of the port, for example hub-eth0.")]
+Name = Annotated[str, typer.Argument(help="Name of the port, for example hub-eth0.", autocompletion=completion.ports)]
 Rate = Annotated[
     str | None,
     typer.Option(help="Rate that circuits may reserve each way: 1G, 500M (Ethernet-frame bits per second)."),
@@ -29,7 +31,7 @@ Stp = Annotated[str | None, typer.Option(help="Its name in the network's topolog
 
 
 @app.command("list")
-def list_ports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_ports(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the ports.
 
     Example: downburst ports list
@@ -40,7 +42,7 @@ def list_ports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         return
     table(
         "Ports",
-        ("port", "of", "for circuits", "port rate", "tags", "interface", "underlay"),
+        ("port", "of", "for circuits", Further("port rate"), "tags", "interface", Further("underlay")),
         (
             [
                 p["port"],
@@ -53,6 +55,7 @@ def list_ports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
             ]
             for p in found
         ),
+        wide=wide,
         empty="there are no ports yet; create one: downburst ports add hub-eth0 --rate 1G --interface eth0",
     )
 

@@ -1,24 +1,30 @@
 """`downburst circuits providers`: other networks' providers of circuits."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from downburst.domain.ordering import Dialect
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.circuits.records import Kind
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, given, show, table
-from downburst_contract.ordering import CircuitProviderWanted
+from downburst_app.cli.columns import Further, Wide
+
+if TYPE_CHECKING:
+    from downburst_contract.ordering import CircuitProviderWanted
 
 app = typer.Typer(
     help="List, set and remove providers: other networks that are asked for circuits by NSI.", no_args_is_help=True
 )
-Name = Annotated[str, typer.Argument(help="Name of the provider, for example surf.")]
+Name = Annotated[
+    str, typer.Argument(help="Name of the provider, for example surf.", autocompletion=completion.providers)
+]
 File = Annotated[str | None, typer.Option(help="Absolute path on the hub's machine, in PEM; none: no file.")]
 
 
 @app.command("list")
-def list_providers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_providers(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the providers.
 
     Example: downburst circuits providers list
@@ -30,8 +36,9 @@ def list_providers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) ->
     columns = ("provider", "url", "provider_nsa", "dialect", "certificate")
     table(
         "Providers of circuits",
-        ("provider", "URL", "NSA", "dialect", "certificate"),
+        ("provider", "URL", Further("NSA"), "dialect", Further("certificate")),
         ([one[name] for name in columns] for one in found["providers"]),
+        wide=wide,
         empty="there are no providers; add one: downburst circuits providers set --help",
     )
 
@@ -86,9 +93,15 @@ def remove_provider(
     PROVIDERS.remove(HubClient(hub), provider, "Its files stay.", yes=yes, as_json=as_json)
 
 
+def _wanted() -> "type[CircuitProviderWanted]":
+    from downburst_contract.ordering import CircuitProviderWanted
+
+    return CircuitProviderWanted
+
+
 PROVIDERS = Kind(
     "provider",
     "circuit-providers",
-    CircuitProviderWanted,
+    _wanted,
     {"--url": "url", "--provider-nsa": "provider_nsa", "--requester-nsa": "requester_nsa"},
 )

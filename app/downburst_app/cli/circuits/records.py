@@ -1,12 +1,14 @@
 """Records that a hub keeps under the operator's names, and that are put whole: offers and providers of circuits."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from downburst.foundation.errors import BadInput
 from downburst_app.cli.client import HubClient, confirm, show
-from downburst_contract.base import Shape, names
+
+if TYPE_CHECKING:
+    from downburst_contract.base import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +17,8 @@ class Kind:
 
     word: str
     path: str
-    wanted: type[Shape]
-    """The shape of a record that is put."""
+    wanted: "Callable[[], type[Shape]]"
+    """Loads the shape of a record that is put."""
     needed: Mapping[str, str]
     """Options that a new record needs, with the members that they set."""
 
@@ -27,8 +29,10 @@ class Kind:
 
     def put(self, client: HubClient, name: str, members: Mapping[str, Any]) -> dict[str, Any]:
         """Adds a record, or changes these members of one; refuses a new one that lacks needed members."""
+        from downburst_contract.base import names
+
         present = next((one for one in self.listed(client) if one[self.word] == name), None)
-        body = {} if present is None else {member: present[member] for member in names(self.wanted)}
+        body = {} if present is None else {member: present[member] for member in names(self.wanted())}
         body |= members
         lacking = [option for option, member in self.needed.items() if member not in body]
         if lacking:

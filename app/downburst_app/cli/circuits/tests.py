@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.rates import parse_rate_bps, rate_text
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
 from downburst_app.cli.numbers import real_number
 

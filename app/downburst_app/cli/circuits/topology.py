@@ -3,14 +3,13 @@
 from typing import Annotated, Any
 
 import typer
-import yaml  # type: ignore[import-untyped]
 
 from downburst.domain.circuits import PathOrder
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
-from downburst_app.cli.configuration import network
+from downburst_app.cli.columns import Further, Wide
 from downburst_app.cli.numbers import A_YEAR_MINUTES, real_number
 
 app = typer.Typer(
@@ -25,7 +24,7 @@ Name = Annotated[str, typer.Argument(help="Name of the window of maintenance.")]
 
 
 @app.command("show")
-def show_topology(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def show_topology(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Show the links with their rates and tags, and the windows of maintenance.
 
     Example: downburst topology show
@@ -37,8 +36,9 @@ def show_topology(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> 
     of_switches = {port: switch["name"] for switch in found["switches"] for port in switch["ports"]}
     table(
         "Links (a to z, z to a; frame bits per second)",
-        ("link", "a", "z", "a to z", "z to a", "tags", "cost"),
+        ("link", "a", "z", "a to z", "z to a", Further("tags"), Further("cost")),
         (_link(link, of_switches) for link in found["links"]),
+        wide=wide,
         empty="there are no links yet; declare some under `topology` in a file: downburst apply -f hub.yaml",
     )
     for host in found["hosts"]:
@@ -53,6 +53,10 @@ def export_topology(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -
 
     Example: downburst topology export > network.yaml
     """
+    import yaml  # type: ignore[import-untyped]
+
+    from downburst_app.cli.configuration import network
+
     document = {"topology": network.topology(HubClient(hub).ask("GET", "v1", "topology"))}
     show(document) if as_json else print(yaml.safe_dump(document, sort_keys=False, width=120), end="")
 

@@ -3,16 +3,16 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml  # type: ignore[import-untyped]
 
 from downburst.foundation.errors import BadInput
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show
-from downburst_app.cli.configuration.configuration import PARTS, Known, steps
-from downburst_app.cli.configuration.entries import Step
+
+if TYPE_CHECKING:
+    from downburst_app.cli.configuration.entries import Step
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The declaration, YAML or JSON; - for standard input.")]
 Prune = Annotated[
@@ -38,6 +38,8 @@ def apply(
 
     Example: downburst import ldm --ldmd-conf etc/ldmd.conf > site.yaml; downburst apply -f site.yaml
     """
+    from downburst_app.cli.configuration.configuration import Known, steps
+
     wanted, client = _read(file), HubClient(hub)
     found = steps(wanted, Known(client), prune=prune)
     _show(wanted, found, as_json=as_json)
@@ -65,6 +67,8 @@ def diff(
 
     Example: downburst diff -f hub.yaml --prune
     """
+    from downburst_app.cli.configuration.configuration import Known, steps
+
     wanted = _read(file)
     found = steps(wanted, Known(HubClient(hub)), prune=prune)
     _show(wanted, found, as_json=as_json)
@@ -79,6 +83,10 @@ def export(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
 
     Example: downburst export > hub.yaml
     """
+    import yaml  # type: ignore[import-untyped]
+
+    from downburst_app.cli.configuration.configuration import Known
+
     document = Known(HubClient(hub)).document()
     if as_json:
         show(document)
@@ -87,6 +95,10 @@ def export(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
+    import yaml
+
+    from downburst_app.cli.configuration.configuration import PARTS
+
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text()
         wanted = yaml.safe_load(text)
@@ -96,13 +108,13 @@ def _read(file: Path) -> Mapping[str, Any]:
         raise BadInput(f"{file} is not YAML: {str(error).splitlines()[0]}; correct it") from error
     if not isinstance(wanted, dict):
         raise BadInput(f"{file} contains no declaration; see `downburst import ldm`")
-    unknown = sorted(set(wanted) - APPLIED - PASSED_OVER)
+    unknown = sorted(set(wanted) - set(PARTS) - PASSED_OVER)
     if unknown:
-        raise BadInput(f"{file} says {unknown[0]}, which is unknown; known parts: {', '.join(sorted(APPLIED))}")
+        raise BadInput(f"{file} says {unknown[0]}, which is unknown; known parts: {', '.join(sorted(PARTS))}")
     return wanted
 
 
-def _show(wanted: Mapping[str, Any], found: list[Step], *, as_json: bool) -> None:
+def _show(wanted: Mapping[str, Any], found: "list[Step]", *, as_json: bool) -> None:
     if as_json:
         show([{"change": step.what, **(step.body or {})} for step in found])
         return
@@ -117,6 +129,5 @@ def _show(wanted: Mapping[str, Any], found: list[Step], *, as_json: bool) -> Non
         print(f"not applied: {count} actions of pqact; a site runs them (site guide, Actions)", file=sys.stderr)
 
 
-APPLIED = frozenset(PARTS)
 PASSED_OVER = frozenset({"settings", "actions", "remarks", "no_equivalent"})
 """Parts that are for people."""

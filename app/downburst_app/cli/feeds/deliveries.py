@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.errors import BadInput
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, measured, milliseconds, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, measured, milliseconds, minute, show, table
+from downburst_app.cli.columns import Further, Wide
 from downburst_app.cli.feeds.bridge_lines import bridge_lines
 
 
@@ -49,7 +51,7 @@ def trace(  # noqa: PLR0913
 
 def why(
     product: Annotated[str, typer.Argument(help="Product id, FEED:SEQUENCE, path of a received file, or digest.")],
-    site: Annotated[str, typer.Argument(help="The site that lacks it.")],
+    site: Annotated[str, typer.Argument(help="The site that lacks it.", autocompletion=completion.sites)],
     *,
     feed: Annotated[str | None, typer.Option(help="Look in this feed only.")] = None,
     hub: HubAddress = DEFAULT_HUB,
@@ -81,12 +83,13 @@ def why(
 def deliveries(  # noqa: PLR0913
     *,
     missing: Annotated[bool, typer.Option("--missing", help="List products that sites will not get.")] = False,
-    site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
-    feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
+    site: Annotated[str | None, typer.Option(help="Only this site.", autocompletion=completion.sites)] = None,
+    feed: Annotated[str | None, typer.Option(help="Only this feed.", autocompletion=completion.feeds)] = None,
     state: Annotated[str | None, typer.Option(help="Only `expired`, or only `rejected`.")] = None,
     begin: Annotated[str | None, typer.Option("--from", help="Since: RFC 3339, or how long ago: 2h.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="End of the range, likewise; now if left out.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of products.")] = 1000,
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -105,8 +108,9 @@ def deliveries(  # noqa: PLR0913
         return
     table(
         "Lost",
-        ("site", "feed", "sequence", "state", "at", "product", "size"),
+        ("site", "feed", "sequence", "state", "at", "product", Further("size")),
         (_lost(item) for item in items),
+        wide=wide,
         empty="no losses",
     )
 
@@ -125,7 +129,7 @@ def _items(client: HubClient, wanted: dict[str, Any], limit: int) -> Iterator[di
 
 def _lost(item: dict[str, Any]) -> list[object]:
     product = item["product_id"] or "no longer known"
-    return [item["site"], item["feed"], item["sequence"], item["state"], item["at"][:19], product, item["size"]]
+    return [item["site"], item["feed"], item["sequence"], item["state"], minute(item["at"]), product, item["size"]]
 
 
 def _print_product(one: dict[str, Any]) -> None:
@@ -137,12 +141,10 @@ def _print_product(one: dict[str, Any]) -> None:
         print(f"  {line}")
     states = ", ".join(f"{count} {state}" for state, count in sorted(one["states"].items()))
     print(f"  sites     {states or 'no site subscribes to this feed'}")
-    table(
-        "",
-        ("site", "state", *_STAGES.values(), "in all", "why"),
-        (_delivery(delivery) for delivery in one["deliveries"]),
-        empty="",
-    )
+    reasons = ([it["site"], it["state"], it["reason"]] for it in one["deliveries"])
+    table("", ("site", "state", "why"), reasons, empty="")
+    stages = (_delivery(delivery) for delivery in one["deliveries"] if delivery["timing"]["stages"])
+    table("Latency by stage", ("site", *_STAGES.values(), "in all"), stages, empty="")
     for action, sites in _actions(one["deliveries"]).items():
         print(f"  -> {', '.join(sites)}: {action}")
 
@@ -153,13 +155,7 @@ def _delivery(delivery: dict[str, Any]) -> list[object]:
     if "hub-to-last-byte" in stages:
         stages["transfer"] = stages["hub-to-last-byte"]
     cells = [_time(*stages.get(name, (None, None)), slow=name == timing["slow"]) for name in _STAGES]
-    return [
-        delivery["site"],
-        delivery["state"],
-        *cells,
-        _time(timing["distribution_ms"], timing["bound_ms"]),
-        delivery["reason"],
-    ]
+    return [delivery["site"], *cells, _time(timing["distribution_ms"], timing["bound_ms"])]
 
 
 def _number(factor: dict[str, Any]) -> str:

@@ -6,7 +6,8 @@ import typer
 
 from downburst.domain.feeds import DuplicateRule, Durability, FeedClass
 from downburst.foundation.errors import BadInput
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import (
     AsJson,
     HubAddress,
@@ -16,13 +17,15 @@ from downburst_app.cli.client import (
     given,
     measured,
     milliseconds,
+    minute,
     show,
     table,
 )
+from downburst_app.cli.columns import Further, Wide
 from downburst_app.cli.numbers import A_DAY_S, A_YEAR_HOURS, real_number
 
 app = typer.Typer(help="List, add, change and remove feeds.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="Name of the feed, for example NGRID.")]
+Name = Annotated[str, typer.Argument(help="Name of the feed, for example NGRID.", autocompletion=completion.feeds)]
 Class = Annotated[FeedClass | None, typer.Option("--class", help="Priority of the feed.")]
 Hours = Annotated[
     float | None, real_number(least=0.001, most=A_YEAR_HOURS, help="Hours that products are kept at the hub.")
@@ -49,7 +52,7 @@ Largest = Annotated[int | None, typer.Option(help="Largest product, in bytes.")]
 
 
 @app.command("list")
-def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_feeds(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the feeds.
 
     Example: downburst feeds list
@@ -60,7 +63,7 @@ def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         return
     table(
         "Feeds",
-        ("feed", "class", "kept", "objective", "deadline", "duplicate key", "LDM"),
+        ("feed", "class", "kept", "objective", "deadline", Further("duplicate key"), Further("LDM")),
         (
             [
                 f["feed"],
@@ -73,6 +76,7 @@ def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
             ]
             for f in found
         ),
+        wide=wide,
         empty="there are no feeds yet; create one: downburst feeds add NGRID --class grid",
     )
 
@@ -100,7 +104,7 @@ def show_feed(feed: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
     }
     table(f"Feed {feed}", ("property", "value"), values.items(), empty="")
     if caught_up := client.ask("GET", "v1", "feeds", feed, "catch-ups"):
-        rows = ([one["at"], one["state"], len(one["sites"]), one["sentence"]] for one in caught_up)
+        rows = ([minute(one["at"]), one["state"], len(one["sites"]), one["sentence"]] for one in caught_up)
         table("Sites that caught up together", ("at", "state", "sites", "result"), rows, empty="")
 
 
@@ -154,6 +158,7 @@ def set_feed(  # noqa: PLR0913
     ldm_feed_type: LdmType = None,
     ldm_pattern: LdmPattern = None,
     deadline_ms: Deadline = None,
+    no_ldm: Annotated[bool, typer.Option("--no-ldm", help="LDMs neither bring nor get its products.")] = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -172,6 +177,9 @@ def set_feed(  # noqa: PLR0913
         ldm_feed_type=ldm_feed_type,
         ldm_pattern=ldm_pattern,
     ) | _deadline(deadline_ms)
+    if no_ldm and (ldm_feed_type or ldm_pattern):
+        raise BadInput("--no-ldm excludes --ldm-feed-type and --ldm-pattern; leave one out")
+    wanted |= {"ldm_feed_type": None, "ldm_pattern": None} if no_ldm else {}
     if not wanted:
         raise BadInput("nothing to change was given; `downburst feeds set --help` shows what there is")
     changed = HubClient(hub).ask("PATCH", "v1", "feeds", feed, json=wanted)
@@ -201,8 +209,9 @@ def list_outcomes(feed: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson 
 def list_seconds(
     feed: Name,
     *,
-    site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
+    site: Annotated[str | None, typer.Option(help="Only this site.", autocompletion=completion.sites)] = None,
     since: Annotated[str, typer.Option(help="RFC 3339, or how long ago: 10m; an hour is kept.")] = "10m",
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -218,11 +227,24 @@ def list_seconds(
     counts = ("stored", "late_at_hub", "late_at_site", "lost", "reordered")
     table(
         f"Seconds of {feed} by site",
-        ("second", "site", *(name.replace("_", " ") for name in counts), "delay, median", "p99", "worst", "jitter"),
+        (
+            "second",
+            "site",
+            "stored",
+            Further("late at hub"),
+            Further("late at site"),
+            "lost",
+            Further("reordered"),
+            Further("delay, median"),
+            "p99",
+            Further("worst"),
+            Further("jitter"),
+        ),
         (
             [one["at"], one["site"], *(one[name] for name in counts), *_delays(one), milliseconds(one["jitter_ms"])]
             for one in found
         ),
+        wide=wide,
         empty="no second is stored: the feed has no deadline, or no site reported on it in this time",
     )
 

@@ -6,25 +6,27 @@ from typing import Annotated, Any
 import typer
 
 from downburst.domain.plans import NOT_CONSIDERED, Transport
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, minute, show, table
+from downburst_app.cli.columns import Further, Wide
 
 app = typer.Typer(help="Show plans and their history; pin a transport.", no_args_is_help=True)
-Feed = Annotated[str, typer.Argument(help="Name of the feed.")]
+Feed = Annotated[str, typer.Argument(help="Name of the feed.", autocompletion=completion.feeds)]
 
 
 @app.command("list")
-def list_plans(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_plans(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the current plan of every feed.
 
     Example: downburst plans list
     """
     found = HubClient(hub).ask("GET", "v1", "plans")
-    show(found) if as_json else _print("Plans", found, empty="there are no plans yet; each feed gets one")
+    show(found) if as_json else _print("Plans", found, wide=wide, empty="there are no plans yet; each feed gets one")
 
 
 @app.command("show")
-def show_plan(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def show_plan(feed: Feed, *, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Show the plan of a feed: every transport that was compared, and changes that would flip the choice.
 
     Example: downburst plans show NGRID
@@ -33,19 +35,19 @@ def show_plan(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
     if as_json:
         show(found[0] if found else None)
     elif found:
-        _print_plan(found[0])
+        _print_plan(found[0], wide=wide)
     else:
         print(f"{feed} has no plan yet")
 
 
 @app.command("history")
-def history(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def history(feed: Feed, *, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List all plans of a feed, newest first.
 
     Example: downburst plans history NGRID
     """
     found = HubClient(hub).ask("GET", "v1", "feeds", feed, "plans")
-    show(found) if as_json else _print(f"Plans of {feed}", found, empty=f"{feed} has no plan yet")
+    show(found) if as_json else _print(f"Plans of {feed}", found, wide=wide, empty=f"{feed} has no plan yet")
 
 
 @app.command("pin")
@@ -75,12 +77,12 @@ def unpin(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False)
     show({"unpinned": feed}) if as_json else print(f"the scheduler chooses the transport of {feed} again")
 
 
-def _print(title: str, plans: Iterable[dict[str, Any]], *, empty: str) -> None:
-    rows = ([p["feed"], p["version"], p["transport"], _sites(p), p["made_at"][:19], p["reason"]] for p in plans)
-    table(title, ("feed", "version", "transport", "sites", "since", "why"), rows, empty=empty)
+def _print(title: str, plans: Iterable[dict[str, Any]], *, wide: bool, empty: str) -> None:
+    rows = ([p["feed"], p["version"], p["transport"], _sites(p), minute(p["made_at"]), p["reason"]] for p in plans)
+    table(title, ("feed", "version", "transport", "sites", "since", "why"), rows, wide=wide, empty=empty)
 
 
-def _print_plan(plan: dict[str, Any]) -> None:
+def _print_plan(plan: dict[str, Any], *, wide: bool) -> None:
     print(f"{plan['feed']}, plan {plan['version']} of {plan['made_at'][:19]}: {plan['reason']}")
     if plan["would_be"]:
         print(f"dry run: it would be {plan['would_be']}")
@@ -90,17 +92,17 @@ def _print_plan(plan: dict[str, Any]) -> None:
     head = (
         "transport",
         "possible",
-        "predicted p50 ms",
-        "p99 ms",
-        "egress Mb/s",
-        "circuits Mb/s",
-        "score Mb/s",
+        Further("predicted p50 ms"),
+        "predicted p99 ms",
+        Further("egress Mb/s"),
+        Further("circuits Mb/s"),
+        Further("score Mb/s"),
         "why",
     )
     rows = [*map(_compared, plan["candidates"]), *_not_considered(plan["figures"])]
-    table("Compared, best first", head, rows, empty="nothing was compared")
+    table("Compared, best first", head, rows, wide=wide, empty="nothing was compared")
     if plan["groups"]:
-        table("Groups by rate", GROUP_HEAD, map(_group, plan["groups"]), empty="")
+        table("Groups by rate", GROUP_HEAD, map(_group, plan["groups"]), wide=wide, empty="")
 
 
 def _floor(floor: dict[str, Any] | None) -> str:
@@ -153,4 +155,12 @@ def _sites(plan: dict[str, Any]) -> int:
     return sum(len(leg["site_names"]) for leg in plan["legs"])
 
 
-GROUP_HEAD = ("leg", "sites", "planned Mb/s", "sent Mb/s", "predicted p99 ms", "measured p99 ms", "which")
+GROUP_HEAD = (
+    "leg",
+    "sites",
+    "planned Mb/s",
+    Further("sent Mb/s"),
+    Further("predicted p99 ms"),
+    "measured p99 ms",
+    "which",
+)

@@ -4,24 +4,25 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.foundation.names import check_feed_name
-from downburst.recordings.traces import parse
-from downburst.settings.hub import DEFAULT_HUB, HUB_VARIABLE
+from downburst.settings.addresses import DEFAULT_HUB, HUB_VARIABLE
 from downburst_app.cli.client import HubClient
 from downburst_app.cli.numbers import A_YEAR_MINUTES, real_number
-from downburst_app.play.idd_mix import IDD_2024, idd_mix
-from downburst_app.play.player import Player, PlaySummary
-from downburst_app.play.playing import Planned, at_speed, before, from_mix, from_trace, with_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from downburst_app.play.player import Player, PlaySummary
+    from downburst_app.play.playing import Planned
 
 
 class Mix(StrEnum):
@@ -68,6 +69,9 @@ def play(  # noqa: PLR0913
 
     Example: downburst play --mix idd-2024 --rate 0.5 --size 0.05 --minutes 5 --create-feeds
     """
+    from downburst_app.play.player import Player
+    from downburst_app.play.playing import at_speed, with_files
+
     match trace, feed, mix:
         case Path(), str(), None if not create_feeds and rate == size == 1:
             check_feed_name(feed)
@@ -83,12 +87,12 @@ def play(  # noqa: PLR0913
     print(json.dumps(as_figures(summary)) if as_json else in_words(summary))
 
 
-def as_figures(summary: PlaySummary) -> dict[str, object]:
+def as_figures(summary: "PlaySummary") -> dict[str, object]:
     """The summary for machines."""
     return {**asdict(summary), "rate_bps": summary.rate_bps}
 
 
-def in_words(summary: PlaySummary) -> str:
+def in_words(summary: "PlaySummary") -> str:
     """The summary in one line."""
     return (
         f"{summary.products} products, {summary.bytes / 1e6:.1f} MB in {summary.wall_s:.1f} s "
@@ -98,17 +102,25 @@ def in_words(summary: PlaySummary) -> str:
     )
 
 
-def _traced(trace: Path, *, feed: str, minutes: float | None) -> Iterator[Planned]:
+def _traced(trace: Path, *, feed: str, minutes: float | None) -> "Iterator[Planned]":
+    from downburst.recordings.traces import parse
+    from downburst_app.play.playing import before, from_trace
+
     planned = from_trace(parse(trace), feed=feed, label=trace.stem, play=time.time_ns() // 1000)
     return planned if minutes is None else before(planned, seconds=60 * minutes)
 
 
-def _mixed(*, seed: int, rate: float, size: float, minutes: float | None) -> Iterator[Planned]:
+def _mixed(*, seed: int, rate: float, size: float, minutes: float | None) -> "Iterator[Planned]":
+    from downburst_app.play.idd_mix import idd_mix
+    from downburst_app.play.playing import before, from_mix
+
     planned = from_mix(idd_mix(seed=seed, rate=rate, size=size), play=time.time_ns() // 1000)
     return planned if minutes is None else before(planned, seconds=60 * minutes)
 
 
 def _look_for_feeds(hub: HubClient, *, create: bool) -> None:
+    from downburst_app.play.idd_mix import IDD_2024
+
     known = {feed["feed"] for feed in hub.ask("GET", "v1", "feeds")}
     missing = [feed for feed in IDD_2024 if feed.name not in known]
     if missing and not create:
@@ -125,7 +137,7 @@ def _files(data: Path) -> list[Path]:
     return sorted(path for path in data.rglob("*") if path.is_file())
 
 
-async def _play(player: Player, planned: Iterator[Planned]) -> PlaySummary:
+async def _play(player: "Player", planned: "Iterator[Planned]") -> "PlaySummary":
     telling = asyncio.create_task(_tell(player.summary))
     try:
         return await player.play(planned)
@@ -135,7 +147,7 @@ async def _play(player: Player, planned: Iterator[Planned]) -> PlaySummary:
             await telling
 
 
-async def _tell(summary: PlaySummary) -> None:
+async def _tell(summary: "PlaySummary") -> None:
     """A line on standard error: rewritten on a terminal, a new one every ten seconds elsewhere."""
     terminal = sys.stderr.isatty()
     began_s = time.monotonic()

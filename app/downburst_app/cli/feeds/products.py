@@ -10,12 +10,13 @@ import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.foundation.names import check_feed_name, check_product_id
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show
 
 
 def put(  # noqa: PLR0913
-    feed: Annotated[str, typer.Argument(help="Feed that the products go to.")],
+    feed: Annotated[str, typer.Argument(help="Feed that the products go to.", autocompletion=completion.feeds)],
     product_id: Annotated[
         str, typer.Argument(help="Id of the product; with several files, {name} stands for each name.")
     ],

@@ -6,12 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.errors import Failure
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, minute, show, table
+from downburst_app.cli.columns import Further, Wide
 from downburst_app.cli.numbers import A_YEAR_S, real_number
 
 app = typer.Typer(help="List, follow and cancel resends.", no_args_is_help=True)
-Number = Annotated[int, typer.Argument(help="Number of the resend, as listed.")]
+Number = Annotated[int, typer.Argument(help="Number of the resend, as listed.", autocompletion=completion.resends)]
 
 
 def resend(  # noqa: PLR0913
@@ -49,9 +51,14 @@ def resend(  # noqa: PLR0913
 
 @app.command("list")
 def list_resends(
-    site: Annotated[str | None, typer.Option(help="Only those to this site.")] = None,
+    site: Annotated[
+        str | None, typer.Option(help="Only those to this site.", autocompletion=completion.sites)
+    ] = None,
     *,
-    feed: Annotated[str | None, typer.Option(help="Only those of this feed.")] = None,
+    feed: Annotated[
+        str | None, typer.Option(help="Only those of this feed.", autocompletion=completion.feeds)
+    ] = None,
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -66,8 +73,9 @@ def list_resends(
     columns = ("id", "site", "feed", "kind", "from", "to", "pattern", "state", "products", "expired")
     table(
         "Resends",
-        columns,
-        ([one[name] for name in columns] for one in found),
+        [Further(name) if name in FURTHER else name for name in columns],
+        ([minute(one[name]) if name in ("from", "to") else one[name] for name in columns] for one in found),
+        wide=wide,
         empty="there are no resends yet: downburst resend --site SITE --feed FEED --from 2h",
     )
 
@@ -123,3 +131,4 @@ def _sentence(resend: dict[str, Any]) -> str:
 
 
 LOOK_S = 0.5
+FURTHER = frozenset({"kind", "from", "to", "pattern"})

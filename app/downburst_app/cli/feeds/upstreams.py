@@ -6,15 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.errors import BadInput
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, show, table
+from downburst_app.cli.columns import Further, Wide
 
 app = typer.Typer(help="List, add and remove the hubs that this hub takes feeds from.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="Name of the upstream here.")]
+Name = Annotated[str, typer.Argument(help="Name of the upstream here.", autocompletion=completion.upstreams)]
 
 
 @app.command("list")
-def list_upstreams(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_upstreams(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the upstreams with their state.
 
     Example: downburst upstreams list
@@ -25,8 +27,9 @@ def list_upstreams(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) ->
         return
     table(
         "Upstreams",
-        ("upstream", "address", "feeds", "state", "stored", "skipped", "looped"),
+        ("upstream", Further("address"), "feeds", "state", "stored", Further("skipped"), Further("looped")),
         ([*_who(one), _state(one), *_counts(one)] for one in found),
+        wide=wide,
         empty="this hub takes feeds from no other hub: downburst upstreams add NAME --from HOST:PORT --token-file F",
     )
 

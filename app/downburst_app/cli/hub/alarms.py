@@ -6,15 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from downburst.domain.alarms import AlarmKind, ReceiverKind, Severity
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, minute, show, table
+from downburst_app.cli.columns import Further, Wide
 from downburst_app.cli.numbers import A_YEAR_MINUTES, real_number
 
 app = typer.Typer(help="List and silence alarms, and manage alarm receivers.", no_args_is_help=True)
 Kind = Annotated[AlarmKind | None, typer.Option(help="Only alarms of this kind.")]
-FeedOption = Annotated[str | None, typer.Option(help="Only this feed.")]
-SiteOption = Annotated[str | None, typer.Option(help="Only this site.")]
-ReceiverName = Annotated[str, typer.Argument(help="Name of the receiver.")]
+FeedOption = Annotated[str | None, typer.Option(help="Only this feed.", autocompletion=completion.feeds)]
+SiteOption = Annotated[str | None, typer.Option(help="Only this site.", autocompletion=completion.sites)]
+ReceiverName = Annotated[str, typer.Argument(help="Name of the receiver.", autocompletion=completion.receivers)]
 
 
 @app.command("list")
@@ -23,6 +25,7 @@ def list_alarms(
     feed: FeedOption = None,
     site: SiteOption = None,
     ended: Annotated[bool, typer.Option("--ended", help="Include ended alarms, newest first.")] = False,
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -38,11 +41,12 @@ def list_alarms(
         print(counted(found))
     table(
         "Alarms",
-        ("alarm", "severity", "kind", "since", "what", "next", "state"),
+        ("alarm", "severity", Further("kind"), "since", "what", Further("next"), "state"),
         (
-            [a["alarm"], a["severity"], a["kind"], a["since"][:19], a["sentence"], a["next_step"], _state(a)]
+            [a["alarm"], a["severity"], a["kind"], minute(a["since"]), a["sentence"], a["next_step"], _state(a)]
             for a in (found if ended else silenced_last(found))
         ),
+        wide=wide,
         empty="no open alarms",
     )
 
@@ -83,7 +87,7 @@ def list_silences(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> 
     table(
         "Silences",
         ("number", "until", "kind", "feed", "site", "by", "why"),
-        ([s["number"], s["until"][:16], s["kind"], s["feed"], s["site"], s["by"], s["reason"]] for s in found),
+        ([s["number"], minute(s["until"]), s["kind"], s["feed"], s["site"], s["by"], s["reason"]] for s in found),
         empty="no active silences",
     )
 

@@ -4,15 +4,16 @@ import logging
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from downburst.foundation.clock import SystemClock
-from downburst_app.backup import Manifest, back_up, inspect
-from downburst_app.backup import restore as restore_from
 from downburst_app.cli.client import AsJson, show
 from downburst_app.cli.hub.processes import DataDir, SettingsFile, chosen_settings, keep_private
+
+if TYPE_CHECKING:
+    from downburst_app.backup import Manifest
 
 BackupFile = Annotated[Path, typer.Argument(help="The backup.")]
 
@@ -33,6 +34,8 @@ def backup(
 
     Example: downburst backup /backups/hub.dbb --data-dir /var/lib/downburst
     """
+    from downburst_app.backup import back_up
+
     chosen = chosen_settings(settings, data_dir=data_dir)
     manifest = back_up(chosen, file, SystemClock())
     show(asdict(manifest)) if as_json else print(f"{file}: {_sentence(manifest)}")
@@ -56,6 +59,9 @@ def restore(
 
     Example: downburst restore --check /backups/hub.dbb
     """
+    from downburst_app.backup import inspect
+    from downburst_app.backup import restore as restore_from
+
     logging.getLogger("alembic").setLevel(logging.WARNING)
     keep_private()
     manifest = inspect(file) if check else restore_from(chosen_settings(settings, data_dir=data_dir), file)
@@ -63,7 +69,7 @@ def restore(
     show(asdict(manifest)) if as_json else print(f"{file}: {_sentence(manifest)}; {done}")
 
 
-def _sentence(manifest: Manifest) -> str:
+def _sentence(manifest: "Manifest") -> str:
     made = datetime.fromisoformat(manifest.made_at)
     rows = manifest.rows
     return (

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from downburst.deliveries.stages import duration
 from downburst_app.cli.hub.findings import BAD, OK, WEAK, Found
 
 
@@ -59,6 +58,8 @@ def _of_publisher(publisher: dict[str, Any], now: datetime) -> Found:
 
 
 def _last(broker: dict[str, Any], now: datetime) -> str:
+    from downburst.deliveries.stages import duration
+
     if not broker["last_at"]:
         return "no message yet"
     age_s = max(0.0, (now - datetime.fromisoformat(broker["last_at"])).total_seconds())

@@ -5,15 +5,16 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from downburst.foundation.errors import BadInput
 from downburst_app.cli.numbers import A_YEAR_MINUTES, A_YEAR_S, real_number
-from downburst_app.demo.scene import Scene, data_scene, generated_scene, trace_scene
-from downburst_app.demo.stage import Options, checked_report_path, demonstrate
+
+if TYPE_CHECKING:
+    from downburst_app.demo.scene import Scene
+    from downburst_app.demo.stage import Options
 
 
 def demo(  # noqa: PLR0913
@@ -43,6 +44,8 @@ def demo(  # noqa: PLR0913
 
     Example: downburst demo --data ../shared/data --exit --report report.json
     """
+    from downburst_app.demo.stage import Options, checked_report_path
+
     scene = _scene(
         sites=sites, data=data, trace=trace, minutes=minutes, speed=speed, seconds=seconds, seed=seed, leave=leave
     )
@@ -60,7 +63,9 @@ def _scene(  # noqa: PLR0913
     seconds: float | None,
     seed: int,
     leave: bool,
-) -> Scene:
+) -> "Scene":
+    from downburst_app.demo.scene import data_scene, generated_scene, trace_scene
+
     if data is not None and trace is not None:
         raise BadInput("--data and --trace exclude each other; give one of them")
     if trace is None and minutes is not None:
@@ -74,8 +79,12 @@ def _scene(  # noqa: PLR0913
     return generated_scene(sites=sites, seconds=bounded_s, speed=speed, seed=seed, play=play)
 
 
-async def _until_told(scene: Scene, options: Options) -> int:
+async def _until_told(scene: "Scene", options: "Options") -> int:
     """Runs the demonstration; Ctrl-C and SIGTERM end it and every process it started."""
+    from rich.console import Console
+
+    from downburst_app.demo.stage import demonstrate
+
     doing = asyncio.create_task(demonstrate(scene, options, Console(width=None if sys.stdout.isatty() else 132)))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -13,26 +13,23 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import httpx
 import typer
 
-from downburst.deliveries.stages import size_text
 from downburst.domain.readings import advice
 from downburst.foundation.errors import DownburstError
+from downburst.foundation.sizes import size_text
 from downburst.host.absent_transports import absent_transports
 from downburst.host.host_clock import ClockSource, read_host_clock
-from downburst.ledger import standing_of
-from downburst.parts.names import Part
 from downburst.settings.addresses import split_address
-from downburst.settings.hub import Settings, load_settings
-from downburst.settings.multicast import amt_endpoint
 from downburst_app.cli.client import AsJson, HubClient, show
 from downburst_app.cli.hub.brokers import brokers_found
 from downburst_app.cli.hub.findings import BAD, OK, WEAK, Finding, Found
 from downburst_worker.binary import find_node
-from downburst_worker.messages.reading_lines import host_reading
+
+if TYPE_CHECKING:
+    from downburst.settings.hub import Settings
 
 
 def doctor(
@@ -42,12 +39,14 @@ def doctor(
     site_dir: Annotated[Path | None, typer.Option("--site-dir", help="Directory of a site on this machine.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check this machine (system, clock, multicast, buffers, rights, disk, ports, versions) and a running hub.
+    """Check this machine and a running hub: system, clock, multicast, buffers, rights, disk, ports, versions.
 
     Exits with 0 if no check fails, with 1 otherwise.
 
     Example: downburst doctor --data-dir /var/lib/downburst
     """
+    from downburst.settings.hub import load_settings
+
     loaded = load_settings(settings, data_dir=data_dir)
     findings = list(examine(loaded))
     if site_dir is not None:
@@ -60,7 +59,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
+def examine(settings: "Settings") -> Iterator[Finding]:
     """All findings, one after the other; a check that fails with an error is a finding itself."""
     for about, look in _LOOKS.items():
         try:
@@ -94,6 +93,8 @@ def _files_of_site(files: dict[str, Any] | None) -> Finding:
 
 def _group_of_site(group: dict[str, Any]) -> Finding:
     """Drops, receive buffer and priority of a feed's group, with the setting to change."""
+    from downburst_worker.messages.reading_lines import host_reading
+
     reading = host_reading(group)
     sentence = (
         f"the group of {group['feed']}: {reading.dropped} datagrams dropped for want of room, receive buffer "
@@ -103,7 +104,7 @@ def _group_of_site(group: dict[str, Any]) -> Finding:
     return Finding("site", OK, sentence) if said is None else Finding("site", WEAK, sentence, said)
 
 
-def _system(_: Settings) -> Iterator[Found]:
+def _system(_: "Settings") -> Iterator[Found]:
     release = platform.release()
     if platform.system() != "Linux":
         yield BAD, f"{platform.system()} is not Linux", "run it on Linux, or in a container"
@@ -118,7 +119,7 @@ def _system(_: Settings) -> Iterator[Found]:
         yield WEAK, f"{files} open files are allowed: sites and segments may need more", f"LimitNOFILE={FILES}"
 
 
-def _clock(_: Settings) -> Iterator[Found]:
+def _clock(_: "Settings") -> Iterator[Found]:
     clock = read_host_clock()
     by = "the kernel" if clock.source is ClockSource.KERNEL else clock.source.value
     if not clock.synchronised:
@@ -132,7 +133,7 @@ def _clock(_: Settings) -> Iterator[Found]:
         yield OK, f"synchronised by {by}{followed}, off by at most {clock.error_us / 1000:.1f} ms"
 
 
-def _multicast(_: Settings) -> Iterator[Found]:
+def _multicast(_: "Settings") -> Iterator[Found]:
     try:
         heard = multicast_is_heard()
     except OSError as error:
@@ -145,7 +146,9 @@ def _multicast(_: Settings) -> Iterator[Found]:
         yield WEAK, "packets to a group are not received here", "let the firewall pass UDP to 239.0.0.0/8"
 
 
-def _amt(settings: Settings) -> Iterator[Found]:
+def _amt(settings: "Settings") -> Iterator[Found]:
+    from downburst.settings.multicast import amt_endpoint
+
     if not settings.multicast.amt_relays:
         yield OK, "no AMT relay is set; sites with the interface amt ask the anycast addresses"
     for relay in settings.multicast.amt_relays:
@@ -174,7 +177,7 @@ def amt_answer_s(address: str, port: int) -> float | None:
     return None
 
 
-def _buffers(_: Settings) -> Iterator[Found]:
+def _buffers(_: "Settings") -> Iterator[Found]:
     for name, needed, why in (("rmem_max", RECEIVE_BUFFER, "receives"), ("wmem_max", SEND_BUFFER, "sends")):
         found = int(Path(f"/proc/sys/net/core/{name}").read_text())
         if found >= needed or _has(CAP_NET_ADMIN):
@@ -187,7 +190,7 @@ def _buffers(_: Settings) -> Iterator[Found]:
             yield WEAK, sentence, f"sysctl -w net.core.{name}={needed}"
 
 
-def _privileges(settings: Settings) -> Iterator[Found]:
+def _privileges(settings: "Settings") -> Iterator[Found]:
     if _has(CAP_NET_ADMIN):
         yield OK, "CAP_NET_ADMIN: circuits, marks and large buffers"
     else:
@@ -198,7 +201,7 @@ def _privileges(settings: Settings) -> Iterator[Found]:
         yield BAD, f"port {low[0]} needs CAP_NET_BIND_SERVICE", "grant it, or choose a port above 1023"
 
 
-def _real_time(_: Settings) -> Iterator[Found]:
+def _real_time(_: "Settings") -> Iterator[Found]:
     """Whether receivers may have `--receive-priority`, and whether the kernel limits threads that spin."""
     most = resource.getrlimit(resource.RLIMIT_RTPRIO)[1]
     allowed = _has(CAP_SYS_NICE) or most != 0
@@ -213,12 +216,12 @@ def _real_time(_: Settings) -> Iterator[Found]:
         yield WEAK, sentence, "sysctl -w kernel.sched_rt_runtime_us=950000"
 
 
-def _transports(_: Settings) -> Iterator[Found]:
+def _transports(_: "Settings") -> Iterator[Found]:
     for one in absent_transports():
         yield OK, f"{one.name} is not considered: {one.reason}"
 
 
-def _disk(settings: Settings) -> Iterator[Found]:
+def _disk(settings: "Settings") -> Iterator[Found]:
     there = next(path for path in (settings.data_dir, *settings.data_dir.absolute().parents) if path.is_dir())
     if not os.access(there, os.W_OK):
         yield BAD, f"{there} can't be written", "correct its rights, or name another one with --data-dir"
@@ -231,7 +234,7 @@ def _disk(settings: Settings) -> Iterator[Found]:
         yield OK, said
 
 
-def _ports(settings: Settings) -> Iterator[Found]:
+def _ports(settings: "Settings") -> Iterator[Found]:
     for name, address in (("http", settings.http), ("sites", settings.sites)):
         host, port = split_address(address)
         if port == 0 or _may_listen(host, port):
@@ -242,7 +245,9 @@ def _ports(settings: Settings) -> Iterator[Found]:
             yield BAD, f"{name}: another program listens on {address}", f"ss -ltnp 'sport = :{port}' names it"
 
 
-def _versions(settings: Settings) -> Iterator[Found]:
+def _versions(settings: "Settings") -> Iterator[Found]:
+    from downburst.ledger import standing_of
+
     own = version("downburst")
     try:
         node = find_node(settings.node)
@@ -269,7 +274,7 @@ def _versions(settings: Settings) -> Iterator[Found]:
         yield OK, f"the ledger's schema is {found.found or 'created when the hub starts'}"
 
 
-def _probes(settings: Settings) -> Iterator[Found]:
+def _probes(settings: "Settings") -> Iterator[Found]:
     answer = _health_of(settings.http)
     if answer is None:
         yield OK, f"no hub answers at {settings.http}; the probes of a running hub are shown here"
@@ -280,10 +285,10 @@ def _probes(settings: Settings) -> Iterator[Found]:
             if found == "ok":
                 yield OK, f"{name} passes"
             else:
-                yield BAD, f"{name} fails: {found}", _REMEDIES.get(name, "read the hub's log")
+                yield BAD, f"{name} fails: {found}", _remedies().get(name, "read the hub's log")
 
 
-def _bridges(settings: Settings) -> Iterator[Found]:
+def _bridges(settings: "Settings") -> Iterator[Found]:
     """Each broker of a running hub's sources and publishers."""
     if not _hub_answers(settings.http):
         yield OK, f"no hub answers at {settings.http}; the brokers of a running hub are shown here"
@@ -336,12 +341,21 @@ def _bridges_of(http: str) -> tuple[list[Any], list[Any]]:
 
 def _health_of(http: str) -> dict[str, Any] | None:
     """The answer of a hub's `/healthz`; None: the port is closed, or used by another program."""
+    import httpx
+
     try:
         found = httpx.get(f"http://{http}/healthz", timeout=2).json()
     except (httpx.HTTPError, json.JSONDecodeError):
         return None
     is_hub = isinstance(found, dict) and ("ledger" in found or found.get("code") in ("node-away", "probe-failed"))
     return found if is_hub else None
+
+
+def _remedies() -> dict[str, str]:
+    """By probe, the first remedy; those of parts too."""
+    from downburst.parts.names import Part
+
+    return _REMEDIES | {part.command: part.remedy for part in Part}
 
 
 def _has(capability: int) -> bool:
@@ -358,7 +372,7 @@ def _dotted(number: tuple[int, ...]) -> str:
     return ".".join(map(str, number))
 
 
-_LOOKS: dict[str, Callable[[Settings], Iterator[Found]]] = {
+_LOOKS: "dict[str, Callable[[Settings], Iterator[Found]]]" = {
     "system": _system,
     "clock": _clock,
     "multicast": _multicast,
@@ -380,9 +394,8 @@ _REMEDIES = {
     "store": "check the disk and permissions of the data directory, or the brokers",
     "alarms": "read the hub's log: alarms are late or missing until this passes",
     "rounds": "the hub is overloaded or hangs: read its log, and restart it",
-    **{part.command: part.remedy for part in Part},
 }
-"""By probe, the first remedy."""
+"""By probe of the hub itself, the first remedy."""
 OLDEST_KERNEL = (5, 10)
 FILES = 4_096
 AMT_PATIENCE_S = 1.0

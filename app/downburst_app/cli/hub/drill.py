@@ -3,16 +3,16 @@
 import asyncio
 import logging
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from downburst_app.cli.client import AsJson, show
 from downburst_app.cli.hub.processes import SettingsFile, chosen_settings
 from downburst_app.cli.numbers import A_DAY_S, real_number
-from downburst_app.drill.drill import drill as run_drill
-from downburst_app.drill.report import Report
-from downburst_app.wiring.hub import node_binary
+
+if TYPE_CHECKING:
+    from downburst_app.drill.report import Report
 
 
 def drill(
@@ -32,6 +32,9 @@ def drill(
 
     Example: downburst drill /backups/hub.dbb
     """
+    from downburst_app.drill.drill import drill as run_drill
+    from downburst_app.wiring.hub import node_binary
+
     logging.getLogger("alembic").setLevel(logging.WARNING)
     node = node_binary(chosen_settings(settings))
     report = asyncio.run(run_drill(file, node=node, keep=keep, patience_s=patience))
@@ -40,7 +43,7 @@ def drill(
         raise typer.Exit(1)
 
 
-def _tell(report: Report) -> None:
+def _tell(report: "Report") -> None:
     for finding in report.findings:
         print(f"{'good' if finding.good else 'BAD':4} {finding.about:24} {finding.sentence}")
     verdict = "restores to a working hub" if report.good else "does NOT restore to a working hub"

@@ -3,19 +3,20 @@
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.foundation.names import check_feed_name
-from downburst.ledger import Ledger
-from downburst.settings.hub import HUB_VARIABLE, Settings, load_settings
+from downburst.settings.addresses import HUB_VARIABLE
 from downburst_app.cli.client import AsJson, HubClient, show, table
 from downburst_app.cli.numbers import A_YEAR_HOURS, real_number
 from downburst_app.retention.advice import Advice, Retention, Volume, advise, size
-from downburst_app.retention.watch import advices_of
 from downburst_worker.binary import find_node
+
+if TYPE_CHECKING:
+    from downburst.settings.hub import Settings
 
 app = typer.Typer(help="Look into the product log, running or stopped.", no_args_is_help=True)
 DataDir = Annotated[
@@ -137,7 +138,7 @@ def advise_retention(
     show([asdict(advice) for advice in advices]) if as_json else _print(advices)
 
 
-def _run(tool: str, settings: Settings, *options: str) -> None:
+def _run(tool: str, settings: "Settings", *options: str) -> None:
     """Replaces this process with the node, so that signals and the exit code are the node's own."""
     node = str(find_node(settings.node))
     os.execv(node, [node, "log", tool, *options, "--", str(settings.data_dir)])  # noqa: S606 (no shell is meant)
@@ -147,11 +148,16 @@ def _options(**options: object) -> list[str]:
     return [f"--{name}={value}" for name, value in options.items() if value is not None]
 
 
-def _settings(file: Path | None, data_dir: Path | None) -> Settings:
+def _settings(file: Path | None, data_dir: Path | None) -> "Settings":
+    from downburst.settings.hub import load_settings
+
     return load_settings(file, data_dir=data_dir)
 
 
-def _from_ledger(settings: Settings, outage_hours: float | None) -> list[Advice]:
+def _from_ledger(settings: "Settings", outage_hours: float | None) -> list[Advice]:
+    from downburst.ledger import Ledger
+    from downburst_app.retention.watch import advices_of
+
     if not settings.ledger_url and not (settings.data_dir / "ledger.sqlite").is_file():
         raise BadInput(
             f"there is no ledger in {settings.data_dir}; "

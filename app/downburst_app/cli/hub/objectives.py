@@ -5,19 +5,20 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.errors import BadInput
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, milliseconds, show, table
 from downburst_app.cli.numbers import real_number
 
 app = typer.Typer(help="List and set latency objectives of feeds.", no_args_is_help=True)
-FeedName = Annotated[str, typer.Argument(help="Name of the feed.")]
+FeedName = Annotated[str, typer.Argument(help="Name of the feed.", autocompletion=completion.feeds)]
 SiteName = Annotated[str | None, typer.Option("--site", help="At this site, in place of the feed's own.")]
 
 
 @app.command("list")
 def list_objectives(
     *,
-    feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
+    feed: Annotated[str | None, typer.Option(help="Only this feed.", autocompletion=completion.feeds)] = None,
     site: Annotated[str | None, typer.Option(help="Only objectives at this site.")] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,

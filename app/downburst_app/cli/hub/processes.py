@@ -4,22 +4,18 @@ import asyncio
 import logging
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.host.memory import bound_arenas
 from downburst.host.privacy import PRIVATE_UMASK
-from downburst.ledger import migrate_ledger, standing_of
-from downburst.settings.hub import DEFAULT_HUB, Settings, load_settings
+from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, show
-from downburst_app.wiring.apart import serve_alarms, serve_circuits, serve_latency, serve_scheduler
-from downburst_app.wiring.fleet import serve_fleet
-from downburst_app.wiring.hub import node_binary, serve
-from downburst_app.wiring.ingest import serve_ingest
-from downburst_app.wiring.process import make_data_dir
-from downburst_app.wiring.sender import serve_sender
+
+if TYPE_CHECKING:
+    from downburst.settings.hub import Settings
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Data directory.")]
 LedgerUrl = Annotated[
@@ -42,6 +38,8 @@ def hub(
 
     Example: downburst hub --data-dir /var/lib/downburst --sites 0.0.0.0:7370
     """
+    from downburst_app.wiring.hub import serve
+
     keep_private()
     bound_arenas()
     _log_to_stderr()
@@ -56,6 +54,8 @@ def scheduler(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> Non
 
     Example: downburst scheduler --settings /etc/downburst/hub.toml
     """
+    from downburst_app.wiring.apart import serve_scheduler
+
     bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_scheduler(chosen_settings(settings, ledger_url=ledger)))
@@ -69,6 +69,8 @@ def latency_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) 
 
     Example: downburst latency-service --settings /etc/downburst/hub.toml
     """
+    from downburst_app.wiring.apart import serve_latency
+
     bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_latency(chosen_settings(settings, ledger_url=ledger)))
@@ -82,6 +84,8 @@ def circuit_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) 
 
     Example: downburst circuit-service --settings /etc/downburst/hub.toml
     """
+    from downburst_app.wiring.apart import serve_circuits
+
     bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_circuits(chosen_settings(settings, ledger_url=ledger)))
@@ -94,6 +98,8 @@ def alarm_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) ->
 
     Example: downburst alarm-service --settings /etc/downburst/hub.toml
     """
+    from downburst_app.wiring.apart import serve_alarms
+
     bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_alarms(chosen_settings(settings, ledger_url=ledger)))
@@ -106,6 +112,8 @@ def ingest(*, settings: SettingsFile = None, hub: HubAddress = DEFAULT_HUB) -> N
 
     Example: downburst ingest --settings /etc/downburst/ingest.toml --hub https://hub.example.edu
     """
+    from downburst_app.wiring.ingest import serve_ingest
+
     bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_ingest(chosen_settings(settings), hub))
@@ -119,6 +127,8 @@ def sender(*, data_dir: DataDir = None, settings: SettingsFile = None, ledger: L
 
     Example: DOWNBURST_SENDER__PUBLIC=sender1.example.edu:7370 downburst sender --settings /etc/downburst/hub.toml
     """
+    from downburst_app.wiring.sender import serve_sender
+
     keep_private()
     bound_arenas()
     _log_to_stderr()
@@ -132,6 +142,8 @@ def fleet(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
 
     Example: downburst fleet --settings /etc/downburst/hub.toml
     """
+    from downburst_app.wiring.fleet import serve_fleet
+
     _log_to_stderr()
     # Its child processes read the file too, from any working directory.
     file = settings.resolve() if settings else None
@@ -153,6 +165,9 @@ def migrate(
     Examples: downburst migrate --data-dir /var/lib/downburst;
     downburst migrate --check --ledger postgresql://downburst@db.example.edu/downburst
     """
+    from downburst.ledger import migrate_ledger
+    from downburst_app.wiring.process import make_data_dir
+
     chosen = chosen_settings(settings, data_dir=data_dir, ledger_url=ledger)
     if check:
         _check_schema(chosen, as_json=as_json)
@@ -169,7 +184,9 @@ def migrate(
         print(f"the ledger was upgraded from schema {before or 'none'} to {now}")
 
 
-def _check_schema(chosen: Settings, *, as_json: bool) -> None:
+def _check_schema(chosen: "Settings", *, as_json: bool) -> None:
+    from downburst.ledger import standing_of
+
     found = standing_of(chosen.url_of_ledger)
     if as_json:
         show({"schema": found.found, "wanted": found.wanted, "pending": list(found.pending)})
@@ -198,12 +215,16 @@ def node_path(*, settings: SettingsFile = None, as_json: AsJson = False) -> None
 
     Example: scp "$(downburst node-path)" unl.edu:bin/
     """
+    from downburst_app.wiring.hub import node_binary
+
     found = node_binary(chosen_settings(settings))
     show({"node": str(found)}) if as_json else print(found)
 
 
-def chosen_settings(file: Path | None, **given: object) -> Settings:
+def chosen_settings(file: Path | None, **given: object) -> "Settings":
     """Settings from the file, the environment and the options; refuses invalid ones in one sentence."""
+    from downburst.settings.hub import load_settings
+
     for name in ("data_dir",):
         path = given.get(name)
         if isinstance(path, Path) and path.exists() and not path.is_dir():

@@ -5,13 +5,15 @@ from typing import Annotated, Any
 import typer
 
 from downburst.domain.plans import Transport
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, bits, given, measured, show, table
+from downburst_app.cli.columns import Further, Wide
 from downburst_app.cli.hub.alarms import counted, silenced, silenced_last
 from downburst_app.cli.numbers import real_number
 
 
-def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def status(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Show problems, feeds, sites and plans.
 
     Example: downburst status
@@ -28,22 +30,25 @@ def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
         "Feeds",
         ("feed", "rate", "sites", "transport", "why"),
         ([f["feed"], bits(f["rate_bps"]), f["fan_out"], *_plan(f["plan"])] for f in seen["feeds"]),
+        wide=wide,
         empty="there are no feeds yet; create one: downburst feeds add NGRID --class grid",
     )
     table(
         "Sites",
-        ("site", "state", "behind by", "stored", "clock"),
+        ("site", "state", "behind by", Further("stored"), "clock"),
         ([s["site"], _state(s), behind(s), s["stored"], _clock(s)] for s in seen["sites"]),
+        wide=wide,
         empty="there are no sites yet; create one: downburst sites add unl.edu",
     )
 
 
-def latency(
+def latency(  # noqa: PLR0913
     *,
-    feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
-    site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
+    feed: Annotated[str | None, typer.Option(help="Only this feed.", autocompletion=completion.feeds)] = None,
+    site: Annotated[str | None, typer.Option(help="Only this site.", autocompletion=completion.sites)] = None,
     transport: Annotated[Transport | None, typer.Option(help="Only this transport.")] = None,
     minutes: Annotated[int, typer.Option(min=1, help="Length of the period.")] = 60,
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -58,13 +63,25 @@ def latency(
         return
     table(
         f"Latency over {minutes} minutes",
-        ("feed", "site", "transport", "from", "count", "p50", "p95", "p99", "worst", "negative"),
+        (
+            "feed",
+            "site",
+            "transport",
+            "from",
+            Further("count"),
+            Further("p50"),
+            Further("p95"),
+            "p99",
+            Further("worst"),
+            Further("negative"),
+        ),
         (
             [row["feed"], row["site"], row["transport"], row["kind"], row["count"]]
             + [measured(row[name], row["bound"]) for name in ("p50", "p95", "p99", "max")]
             + [row["negative"] or ""]
             for row in found
         ),
+        wide=wide,
         empty="no deliveries were reported in this period; extend it with --minutes",
     )
 

@@ -1,25 +1,20 @@
 """`downburst import ldm`: the configuration of an LDM, converted to a declaration."""
 
 import json
-import math
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml  # type: ignore[import-untyped]
 
 from downburst.foundation.errors import BadInput
-from downburst.ldm.action_file import ActionFiles, action_files
-from downburst.ldm.carried import settings_text
-from downburst.ldm.declared import declare
-from downburst.ldm.judged import Judged, judgements, patterns_of
-from downburst.ldm.registry import read_registry
-from downburst.ldm.server_file import read_server_file
 from downburst_app.cli.client import AsJson, show
-from downburst_app.cli.ldm.ldm_tools import node_path, sentence_of
+
+if TYPE_CHECKING:
+    from downburst.ldm.action_file import ActionFiles
+    from downburst.ldm.judged import Judged
 
 
 def import_ldm(
@@ -36,6 +31,14 @@ def import_ldm(
 
     Example: downburst import ldm --ldmd-conf etc/ldmd.conf --registry etc/registry.xml --settings hub.toml
     """
+    from downburst.ldm.action_file import ActionFiles
+    from downburst.ldm.carried import settings_text
+    from downburst.ldm.declared import declare
+    from downburst.ldm.judged import patterns_of
+    from downburst.ldm.registry import read_registry
+    from downburst.ldm.server_file import read_server_file
+    from downburst_app.cli.ldm.yaml_text import yaml_text
+
     actions = _checked(pqact_conf) if pqact_conf else ActionFiles()
     statements = read_server_file(ldmd_conf)
     keys = read_registry(registry) if registry else None
@@ -56,21 +59,6 @@ def import_ldm(
     print(f"nothing was changed; {what}", file=sys.stderr)
 
 
-def yaml_text(document: dict[str, Any]) -> str:
-    """The document for people to read and edit: one line for each text, of any length."""
-    return str(yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=math.inf))
-
-
-class _Plain(yaml.SafeDumper):  # type: ignore[misc]
-    """Indents lists, and writes repeated values out in place of references."""
-
-    def ignore_aliases(self, _data: object) -> bool:
-        return True
-
-    def increase_indent(self, **how: bool) -> None:
-        super().increase_indent(**how | {"indentless": False})
-
-
 def _write(file: Path, text: str) -> None:
     try:
         with file.open("x") as new:
@@ -81,18 +69,24 @@ def _write(file: Path, text: str) -> None:
         raise BadInput(f"{file} can't be written ({error.strerror}); name another file") from None
 
 
-def _checked(paths: Sequence[Path]) -> ActionFiles:
+def _checked(paths: Sequence[Path]) -> "ActionFiles":
     """The result of a site's node for the files."""
+    from downburst.ldm.action_file import action_files
+
     return action_files(json.loads(_asked("actions", "check", "--json", "--", *map(str, paths))))
 
 
-def judged_patterns(patterns: Sequence[str]) -> dict[str, Judged]:
+def judged_patterns(patterns: Sequence[str]) -> "dict[str, Judged]":
     """The result of a hub's node for the patterns."""
+    from downburst.ldm.judged import judgements
+
     return judgements(_asked("patterns", lines="".join(f"{pattern}\n" for pattern in patterns))) if patterns else {}
 
 
 def _asked(*arguments: str, lines: str = "") -> str:
     """The node's output; it exits with 1 if it has findings."""
+    from downburst_app.cli.ldm.ldm_tools import node_path, sentence_of
+
     command = [node_path(), *arguments]
     ran = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=CHECK_S)
     if ran.returncode not in (0, 1):

@@ -5,15 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, milliseconds, show, table
+from downburst_app.cli.columns import Further, Wide
 
 app = typer.Typer(help="Request products from LDMs, let hosts push, and list connected LDMs.", no_args_is_help=True)
 Feeds = Annotated[str, typer.Argument(help="LDM's feed types, for example NGRID or 'IDS|DDPLUS'.")]
 
 
 @app.command("sources")
-def list_sources(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_sources(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List LDM sources, with the state of each LDM.
 
     Example: downburst ldm sources
@@ -24,8 +26,9 @@ def list_sources(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> N
         return
     table(
         "LDM sources",
-        ("source", "requests", "upstream", "state", "stored", "known", "skipped"),
+        ("source", Further("requests"), "upstream", "state", "stored", Further("known"), Further("skipped")),
         ([*_who(one), *_upstream(link)] for one in found for link in one["state"]),
+        wide=wide,
         empty="no LDM sources: downburst ldm ask NAME FEEDS HOST",
     )
     for one in (one for one in found if not one["has_feeds"]):
@@ -67,7 +70,7 @@ def ask(  # noqa: PLR0913
 
 @app.command("forget")
 def forget(
-    source: Annotated[str, typer.Argument(help="Name of the source here.")],
+    source: Annotated[str, typer.Argument(help="Name of the source here.", autocompletion=completion.ldm_sources)],
     *,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
@@ -81,7 +84,7 @@ def forget(
 
 
 @app.command("peers")
-def peers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def peers(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the LDMs that are connected to this hub, and their progress.
 
     LDM has no receipts: "answered" counts the products that a peer had processed at its last answer.
@@ -96,8 +99,18 @@ def peers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     print(f"LDMs connect to {where}" if where else "no port is open for LDMs: setting ldm.listen, such as [::]:388")
     table(
         "Connections",
-        ("host", "site", "what", "class", "sent", "answered", "at", "not acknowledged"),
+        (
+            "host",
+            "site",
+            "what",
+            Further("class"),
+            Further("sent"),
+            "answered",
+            Further("at"),
+            Further("not acknowledged"),
+        ),
         (_peer(one) for one in found["peers"]),
+        wide=wide,
         empty="no LDM is connected",
     )
 
@@ -150,7 +163,7 @@ def refuse(
 
 
 @app.command("reports")
-def reports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def reports(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List latencies at hosts that this hub does not run, from their latest rtstats lines.
 
     They depend on the clocks of those hosts and of the products' origins, which are not compared.
@@ -163,7 +176,7 @@ def reports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
         return
     table(
         "Reports of the last hour of each",
-        ("host", "feed type", "way", "products", "mean latency, not corrected", "newest"),
+        ("host", "feed type", Further("way"), "products", "mean latency, not corrected", Further("newest")),
         (
             [
                 *(one["host"], one["feed"], one["path"], one["products"]),
@@ -172,6 +185,7 @@ def reports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
             ]
             for one in found
         ),
+        wide=wide,
         empty="no host pushes rtstats lines: downburst ldm accept EXP HOST --pattern '^rtstats'",
     )
 

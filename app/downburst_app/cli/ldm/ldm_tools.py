@@ -15,7 +15,6 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.errors import BadInput, Failure
-from downburst.settings.hub import load_settings
 from downburst_app.cli.numbers import A_DAY_S, A_YEAR_S, real_number
 from downburst_worker.binary import find_node
 
@@ -178,6 +177,8 @@ def _opened(logfile: str) -> Any:
 
 def node_path() -> str:
     """The path of the node's binary, from the settings."""
+    from downburst.settings.hub import load_settings
+
     return str(find_node(load_settings().node))
 
 

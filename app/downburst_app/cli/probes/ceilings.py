@@ -5,12 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.rates import parse_rate_bps, rate_text
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show, table
 
 
 def ceiling(
-    site: Annotated[str, typer.Argument(help="Name of the site.")],
+    site: Annotated[str, typer.Argument(help="Name of the site.", autocompletion=completion.sites)],
     *,
     rate: Annotated[str | None, typer.Option(help="The highest rate, such as 500M; 0k forbids probes.")] = None,
     gigabytes: Annotated[float | None, typer.Option("--gigabytes", min=0, max=9e6, help="The most in a day.")] = None,

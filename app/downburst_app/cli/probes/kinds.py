@@ -6,7 +6,7 @@ import typer
 
 from downburst.domain.circuits import Direction
 from downburst.domain.probes import ProbeKind, ProbeTransport
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient
 from downburst_app.cli.numbers import real_number
 from downburst_app.cli.probes.follow import run

@@ -7,11 +7,14 @@ import typer
 from downburst.domain.circuits import Direction
 from downburst.domain.probes import ProbeKind, ProbeTransport
 from downburst.foundation.rates import parse_rate_bps
+from downburst_app.cli import completion
 from downburst_app.cli.client import given
 from downburst_app.cli.numbers import A_DAY_S, real_number
 
-Site = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.")]
-Number = Annotated[int, typer.Argument(help="Number of the probe, as listed.", min=1)]
+Site = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.", autocompletion=completion.sites)]
+Number = Annotated[
+    int, typer.Argument(help="Number of the probe, as listed.", min=1, autocompletion=completion.probes)
+]
 Rate = Annotated[str, typer.Option("--rate", help="The rate, such as 100M, in bits per second of Ethernet frames.")]
 Way = Annotated[Direction, typer.Option("--direction", help="out: from the hub to the site; in: from the site.")]
 Relay = Annotated[

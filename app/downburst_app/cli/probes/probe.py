@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, minute, show, table
 from downburst_app.cli.probes import ceilings, kinds, schedules
 from downburst_app.cli.probes.options import Number, Site
 from downburst_app.cli.probes.tables import print_probe
@@ -40,7 +41,9 @@ def path(site: Site, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) 
 
 @app.command("list")
 def list_probes(
-    site: Annotated[str | None, typer.Argument(help="Only those of this site.")] = None,
+    site: Annotated[
+        str | None, typer.Argument(help="Only those of this site.", autocompletion=completion.sites)
+    ] = None,
     *,
     kind: Annotated[str | None, typer.Option(help="knee, cbr, soak or stacks.")] = None,
     state: Annotated[str | None, typer.Option(help="waiting, running, done, refused, stopped or failed.")] = None,
@@ -57,7 +60,7 @@ def list_probes(
     if as_json:
         show(found)
         return
-    rows = [[one["id"], one["site"], one["requested_at"], headline(one)] for one in found]
+    rows = [[one["id"], one["site"], minute(one["requested_at"]), headline(one)] for one in found]
     table("Probes", ("number", "site", "requested", "outcome"), rows, empty="there are no probes")
 
 

@@ -8,7 +8,8 @@ from downburst.domain.circuits import Direction
 from downburst.domain.probes import ProbeKind, ProbeTransport
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import rate_text
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
 from downburst_app.cli.probes.options import Congestion, Relay, Site, Transport, Way, request
 
@@ -47,7 +48,9 @@ def add(  # noqa: PLR0913
 
 @app.command("list")
 def list_schedules(
-    site: Annotated[str | None, typer.Argument(help="Only those of this site.")] = None,
+    site: Annotated[
+        str | None, typer.Argument(help="Only those of this site.", autocompletion=completion.sites)
+    ] = None,
     *,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,

@@ -8,15 +8,18 @@ import typer
 from downburst.domain.measurements import MeasuredKind, Unit
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import rate_text
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
-from downburst_measurements.pscheduler import PScheduler
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, minute, show, table
+from downburst_app.cli.columns import Further, Wide
 from downburst_measurements.tasks import Task
 
 app = typer.Typer(help="Results of perfSONAR test points, and tasks for them.", no_args_is_help=True)
 points = typer.Typer(help="List, add and remove test points.", no_args_is_help=True)
 app.add_typer(points, name="points")
-Point = Annotated[str, typer.Argument(help="Name of the test point, for example unl.")]
+Point = Annotated[
+    str, typer.Argument(help="Name of the test point, for example unl.", autocompletion=completion.points)
+]
 Server = Annotated[str, typer.Argument(help="Its pScheduler: https://ps.example.edu/pscheduler.")]
 User = Annotated[str | None, typer.Option(help="User at the pScheduler; needs --password-file.")]
 Password = Annotated[Path | None, typer.Option(help="File with that user's password.")]
@@ -26,9 +29,14 @@ Authority = Annotated[Path | None, typer.Option(help="File with the authority of
 @app.command("list")
 def list_measurements(
     *,
-    site: Annotated[str | None, typer.Option(help="Only those with an end at this site.")] = None,
-    point: Annotated[str | None, typer.Option(help="Only those of this test point.")] = None,
+    site: Annotated[
+        str | None, typer.Option(help="Only those with an end at this site.", autocompletion=completion.sites)
+    ] = None,
+    point: Annotated[
+        str | None, typer.Option(help="Only those of this test point.", autocompletion=completion.points)
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The most that are shown.")] = 50,
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -45,8 +53,9 @@ def list_measurements(
         return
     table(
         "measurements",
-        ("at", "kind", "from", "to", "figure", "lost", "test point", "note"),
+        ("at", "kind", Further("from"), Further("to"), "figure", "lost", "test point", "note"),
         map(_row, found),
+        wide=wide,
         empty="there are no measurements; add a test point: downburst measurements points add --help",
     )
 
@@ -136,6 +145,8 @@ def add_task(  # noqa: PLR0913
     Example: downburst measurements task https://ps.unl.edu/pscheduler latency --from ps.unl.edu --to ps.example.edu
     --archive https://hub.example.edu --token-file unl.token
     """
+    from downburst_measurements.pscheduler import PScheduler
+
     token = _secret(token_file)
     task = Task(
         kind,
@@ -166,6 +177,8 @@ def list_runs(
 
     Example: downburst measurements runs https://ps.unl.edu/pscheduler https://ps.unl.edu/pscheduler/tasks/UUID
     """
+    from downburst_measurements.pscheduler import PScheduler
+
     with PScheduler(server, login=_login(user, password_file), ca_file=ca_file) as scheduler:
         found = scheduler.runs(task, limit=limit)
     rows = ([one.starts, one.state, one.error] for one in found)
@@ -185,6 +198,8 @@ def end_task(
 
     Example: downburst measurements end-task https://ps.unl.edu/pscheduler https://ps.unl.edu/pscheduler/tasks/UUID
     """
+    from downburst_measurements.pscheduler import PScheduler
+
     with PScheduler(server, login=_login(user, password_file), ca_file=ca_file) as scheduler:
         scheduler.end(task)
     print(f"the task {task} has ended")
@@ -203,7 +218,7 @@ def _row(one: dict[str, Any]) -> list[str]:
     figure = one["figure"]
     lost = None if figure is None else figure["lost_share"]
     return [
-        one["at"][:19],
+        minute(one["at"]),
         one["kind"],
         _end(one["source"], one["source_site"]),
         _end(one["destination"], one["destination_site"]),

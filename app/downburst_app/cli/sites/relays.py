@@ -6,20 +6,33 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.deliveries.stages import size_text
 from downburst.domain.relays import FanOut, Relay
 from downburst.foundation.rates import rate_text
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table, write_secret
+from downburst.foundation.sizes import size_text
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import (
+    AsJson,
+    HubAddress,
+    HubClient,
+    Yes,
+    confirm,
+    given,
+    minute,
+    show,
+    table,
+    write_secret,
+)
+from downburst_app.cli.columns import Further, Wide
 
 app = typer.Typer(
     help="List, add, show and remove relays: machines on the way to sites; and their log.", no_args_is_help=True
 )
-Name = Annotated[str, typer.Argument(help="Name of the relay, for example campus.")]
+Name = Annotated[str, typer.Argument(help="Name of the relay, for example campus.", autocompletion=completion.relays)]
 
 
 @app.command("list")
-def list_relays(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_relays(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the relays with their state and present traffic.
 
     Example: downburst relays list
@@ -30,7 +43,16 @@ def list_relays(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> No
         return
     table(
         "Relays",
-        ("relay", "state", "address", "fan-out", "sites behind it", "tunnels", "from the hub", "legs"),
+        (
+            "relay",
+            "state",
+            Further("address"),
+            Further("fan-out"),
+            "sites behind it",
+            "tunnels",
+            "from the hub",
+            Further("legs"),
+        ),
         (
             [
                 *(one["relay"], one["state_words"], one["address"] or "", one["fan_out"] or ""),
@@ -38,6 +60,7 @@ def list_relays(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> No
             ]
             for one in found
         ),
+        wide=wide,
         empty="there are no relays; add one: downburst relays add campus --address relay.campus.edu:7379 --sites a",
     )
 
@@ -120,6 +143,7 @@ def show_log(
     relay: Name,
     *,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The number of records.")] = 50,
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -134,7 +158,11 @@ def show_log(
     table(
         f"Tunnels of {relay}",
         ("at", *TUNNEL, "state"),
-        ([one["at"][:19], *_tunnel(one["tunnel"]), "ended" if one["tunnel"]["ended"] else "open"] for one in found),
+        (
+            [minute(one["at"]), *_tunnel(one["tunnel"]), "ended" if one["tunnel"]["ended"] else "open"]
+            for one in found
+        ),
+        wide=wide,
         empty="no tunnel is recorded yet: each is at its end, and each hour until then",
     )
 
@@ -205,4 +233,4 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 NEVER_ENROLLED = "never-enrolled"
-TUNNEL = ("site", "for", "from the hub", "rate", "segment to the site", "segment to the hub")
+TUNNEL = ("site", "for", Further("from the hub"), "rate", "segment to the site", "segment to the hub")

@@ -4,15 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.deliveries.stages import size_text
 from downburst.foundation.rates import parse_rate_bps, rate_text
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.foundation.sizes import size_text
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
 
 app = typer.Typer(
     help="Let sites give each other products that one of them lacks; show the bytes saved.", no_args_is_help=True
 )
-Name = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.")]
+Name = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.", autocompletion=completion.sites)]
 
 
 @app.command("list")

@@ -5,13 +5,16 @@ from typing import Annotated, Any
 import typer
 
 from downburst.domain.tcp.rates import CongestionControl, cubic_bps, reno_bps
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show, table
 from downburst_app.cli.sites.tcp_profiles import values_text
 
 
 def path(
-    site: Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.")],
+    site: Annotated[
+        str, typer.Argument(help="Name of the site, for example unl.edu.", autocompletion=completion.sites)
+    ],
     *,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,

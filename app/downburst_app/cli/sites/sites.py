@@ -5,22 +5,47 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.deliveries.stages import size_text
-from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import rate_text
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table, write_secret
+from downburst.foundation.sizes import size_text
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import (
+    AsJson,
+    HubAddress,
+    HubClient,
+    Yes,
+    confirm,
+    given,
+    minute,
+    show,
+    table,
+    write_secret,
+)
+from downburst_app.cli.columns import Further, Wide
 from downburst_app.cli.hub.status import behind
 from downburst_app.cli.numbers import A_YEAR_HOURS, real_number
+from downburst_app.cli.sites.changing import (
+    AccessRate,
+    Contact,
+    Latitude,
+    LdmHost,
+    Longitude,
+    MulticastInterface,
+    Organisation,
+    Place,
+    set_site,
+    streams_in_words,
+)
 from downburst_app.cli.sites.site_path import path
 
-app = typer.Typer(help="List, add and remove sites; enrol and revoke their receivers.", no_args_is_help=True)
+app = typer.Typer(help="List, add, change and remove sites; enrol and revoke their receivers.", no_args_is_help=True)
+app.command("set")(set_site)
 app.command("path")(path)
-Name = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.")]
+Name = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.", autocompletion=completion.sites)]
 
 
 @app.command("list")
-def list_sites(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_sites(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the sites.
 
     Example: downburst sites list
@@ -31,11 +56,12 @@ def list_sites(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         return
     table(
         "Sites",
-        ("site", "organisation", "state", "behind by", "may take", "multicast"),
+        ("site", Further("organisation"), "state", "behind by", Further("may take"), Further("multicast")),
         (
             [s["site"], s["organisation"], _standing(s), behind(s), " ".join(s["allow"]), _yes(s["multicast"])]
             for s in found
         ),
+        wide=wide,
         empty="there are no sites yet; create one: downburst sites add unl.edu",
     )
 
@@ -44,24 +70,18 @@ def list_sites(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
 def add_site(  # noqa: PLR0913
     site: Name,
     *,
-    organisation: Annotated[str | None, typer.Option(help="Organisation that runs it.")] = None,
-    contact: Annotated[str | None, typer.Option(help="Contact.")] = None,
-    place: Annotated[str | None, typer.Option(help="Location, in words.")] = None,
-    latitude: Annotated[float | None, real_number(least=-90, most=90, help="Degrees north.")] = None,
-    longitude: Annotated[float | None, real_number(least=-180, most=180, help="Degrees east.")] = None,
-    multicast_interface: Annotated[
-        str | None, typer.Option(help="Interface there that joins groups; amt: an AMT relay sends them.")
-    ] = None,
-    access_rate_bps: Annotated[
-        float | None, real_number(least=1, most=1e15, help="Access rate in bits per second.")
-    ] = None,
+    organisation: Organisation = None,
+    contact: Contact = None,
+    place: Place = None,
+    latitude: Latitude = None,
+    longitude: Longitude = None,
+    multicast_interface: MulticastInterface = None,
+    access_rate_bps: AccessRate = None,
     allow: Annotated[
-        list[str] | None, typer.Option(help="Feed it may take; repeat for more; all if left out.")
+        list[str] | None,
+        typer.Option(help="Feed it may take; repeat for more; all if left out.", autocompletion=completion.feeds),
     ] = None,
-    ldm_host: Annotated[
-        str | None,
-        typer.Option(help="For a site that keeps its LDM: pattern of the host's name, in lower case, or address."),
-    ] = None,
+    ldm_host: LdmHost = None,
     no_multicast: Annotated[bool, typer.Option("--no-multicast", help="Never serve it by multicast.")] = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
@@ -90,44 +110,13 @@ def add_site(  # noqa: PLR0913
     show(made) if as_json else print(f"site {site} created; {then}")
 
 
-@app.command("set")
-def set_site(
-    site: Name,
-    *,
-    data_connections: Annotated[
-        str | None, typer.Option(help="Connections for products beside its first: 0 to 16, or auto: as many as help.")
-    ] = None,
-    multicast_interface: Annotated[
-        str | None, typer.Option(help="Interface there that joins groups; amt: an AMT relay sends them.")
-    ] = None,
-    hub: HubAddress = DEFAULT_HUB,
-    as_json: AsJson = False,
-) -> None:
-    """Change how a site is served.
-
-    Example: downburst sites set unl.edu --data-connections 4
-    """
-    wanted: dict[str, Any] = {}
-    if data_connections is not None:
-        wanted["data_connections"] = _number_or_auto(data_connections)
-    if multicast_interface is not None:
-        wanted["multicast_interface"] = multicast_interface
-    if not wanted:
-        raise typer.BadParameter("name what changes: --data-connections, --multicast-interface")
-    kept = HubClient(hub).ask("PATCH", "v1", "sites", site, json=wanted)
-    if as_json:
-        show(kept)
-        return
-    if data_connections is not None:
-        print(f"site {site} gets {_streams_in_words(kept['data_connections'])}")
-    if multicast_interface is not None:
-        print(f"site {site} joins groups {_joining(kept['multicast_interface'])}")
-
-
 @app.command("allow")
 def allow_feeds(
     site: Name,
-    feeds: Annotated[list[str], typer.Argument(help="Every feed it may take from now on; '*' for all.")],
+    feeds: Annotated[
+        list[str],
+        typer.Argument(help="Every feed it may take from now on; '*' for all.", autocompletion=completion.feeds),
+    ],
     *,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
@@ -143,7 +132,7 @@ def allow_feeds(
 @app.command("limit")
 def limit_feed(
     site: Name,
-    feed: Annotated[str, typer.Argument(help="Feed on its allow list.")],
+    feed: Annotated[str, typer.Argument(help="Feed on its allow list.", autocompletion=completion.feeds)],
     *,
     ok: Annotated[list[str] | None, typer.Option("--ok", help="Only ids that match this; repeat for more.")] = None,
     not_pattern: Annotated[str | None, typer.Option("--not", help="Exclude ids that match this.")] = None,
@@ -175,7 +164,7 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
         return
     print(f"{site}: {found['organisation']} {found['contact']} {found['place']['text']}".rstrip())
     print(f"state: {found['state_words']}; behind by: {behind(found)}")
-    print(f"data connections: {_streams_in_words(found['data_connections'])}{_streams_now(found['session'])}")
+    print(f"data connections: {streams_in_words(found['data_connections'])}{_streams_now(found['session'])}")
     print(f"clock: {_own_clock(found['session']['clock'])}")
     for feed, reading in found["session"]["readings"].items():
         print(f"group of {feed}: {_reading(reading)}")
@@ -188,7 +177,7 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
     table(
         "Credentials",
         ("sha256", "made", "from", "state"),
-        ([c["sha256"][:16], c["created_at"], c["peer"], _state(c)] for c in found["credentials"]),
+        ([c["sha256"][:16], minute(c["created_at"]), c["peer"], _state(c)] for c in found["credentials"]),
         empty=f"no receiver is enrolled yet: downburst sites token {site}",
     )
 
@@ -287,24 +276,6 @@ def revoke(
     show(answer) if as_json else print(f"{answer['revoked']} credentials of {site} revoked")
 
 
-def _number_or_auto(text: str) -> int | None:
-    if text == "auto":
-        return None
-    if not text.isdecimal() or int(text) > MOST_DATA_CONNECTIONS:
-        raise BadInput(f"--data-connections is auto or 0 to {MOST_DATA_CONNECTIONS}, not {text!r}")
-    return int(text)
-
-
-def _joining(interface: str) -> str:
-    if interface == "amt" or interface.startswith("amt:"):
-        return "through an AMT relay"
-    return f"on {interface}" if interface else "on an interface of its own choice"
-
-
-def _streams_in_words(count: int | None) -> str:
-    return "as many data connections as help" if count is None else f"{count} data connections"
-
-
 def _streams_now(session: dict[str, Any]) -> str:
     now = session["data_connections"]
     return f"; {now['open']} open of {now['planned']} ({now['reason']})" if now else ""
@@ -348,8 +319,8 @@ def _rotation(site: str, answer: dict[str, Any]) -> str:
 def _state(credential: dict[str, Any]) -> str:
     for ended in ("revoked", "replaced"):
         if credential[f"{ended}_at"]:
-            return f"{ended} {credential[f'{ended}_at']}"
-    ends = f"ends {credential['expires_at']}" if credential["expires_at"] else "usable"
+            return f"{ended} {minute(credential[f'{ended}_at'])}"
+    ends = f"ends {minute(credential['expires_at'])}" if credential["expires_at"] else "usable"
     return f"{ends}, to be replaced" if credential["asked_at"] else ends
 
 
@@ -359,6 +330,3 @@ def _standing(site: dict[str, Any]) -> str:
 
 def _yes(value: object) -> str:
     return "yes" if value else "no"
-
-
-MOST_DATA_CONNECTIONS = 16

@@ -1,11 +1,16 @@
 """`downburst subscriptions`: sites' subscriptions to feeds."""
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
 
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.foundation.errors import BadInput, DownburstError, Failure
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst_app.cli.columns import Further, Wide
+from downburst_app.cli.completion import Site
 from downburst_app.cli.numbers import A_YEAR_S, real_number
 
 app = typer.Typer(help="List, add and remove subscriptions.", no_args_is_help=True)
@@ -13,8 +18,11 @@ app = typer.Typer(help="List, add and remove subscriptions.", no_args_is_help=Tr
 
 @app.command("list")
 def list_subscriptions(
-    site: Annotated[str | None, typer.Argument(help="Only those of this site.")] = None,
+    site: Annotated[
+        str | None, typer.Argument(help="Only those of this site.", autocompletion=completion.sites)
+    ] = None,
     *,
+    wide: Wide = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -29,7 +37,7 @@ def list_subscriptions(
         return
     table(
         "Subscriptions",
-        ("id", "site", "feed", "pattern", "not", "order", "at most"),
+        ("id", "site", "feed", "pattern", "not", Further("order"), Further("at most")),
         (
             [
                 *(wish[name] for name in ("id", "site", "feed", "pattern", "not_pattern")),
@@ -38,14 +46,15 @@ def list_subscriptions(
             ]
             for wish in found
         ),
+        wide=wide,
         empty="there are no subscriptions yet; create one: downburst subscriptions add SITE FEED",
     )
 
 
 @app.command("add")
 def add_subscription(  # noqa: PLR0913
-    site: Annotated[str, typer.Argument(help="Name of the site.")],
-    feed: Annotated[str, typer.Argument(help="Name of the feed.")],
+    site: Site,
+    feeds: Annotated[list[str], typer.Argument(help="Names of the feeds.", autocompletion=completion.feeds)],
     *,
     pattern: Annotated[
         str | None, typer.Option(help="Regular expression on the product id; all if left out.")
@@ -75,24 +84,30 @@ def add_subscription(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Subscribe a site to products of a feed.
+    """Subscribe a site to products of feeds: the same products of each.
+
+    A feed that is refused hinders no other one; the exit code is then that of the refusal.
 
     Example: downburst subscriptions add unl.edu 'IDS|DDPLUS' --pattern '^W[A-Z]US'
 
-    Example: downburst subscriptions add unl.edu NEXRAD2 --start 6h --in-order
+    Example: downburst subscriptions add unl.edu NEXRAD2 NGRID --start 6h --in-order
     """
-    wanted = {"feed": feed} | given(
-        pattern=pattern, not_pattern=not_pattern, hold_s=hold_s, max_age_s=max_age_s, start=start
-    )
+    wanted = given(pattern=pattern, not_pattern=not_pattern, hold_s=hold_s, max_age_s=max_age_s, start=start)
     if in_order or hold_s is not None:
         wanted["in_order"] = True
-    made = HubClient(hub).ask("POST", "v1", "sites", site, "subscriptions", json=wanted)
-    show(made) if as_json else print(f"subscription {made['id']}: {site} takes {feed} matching {made['pattern']}")
+    named = list(dict.fromkeys(feeds))
+    made, refusals = _added(HubClient(hub), site, named, wanted)
+    if as_json and (made or len(named) > 1):
+        show(made[0] if len(named) == 1 else made)
+    for one in made if not as_json else ():
+        print(f"subscription {one['id']}: {site} takes {one['feed']} matching {one['pattern']}")
+    if refusals:
+        raise _refusal(len(made), refusals)
 
 
 @app.command("remove")
 def remove_subscription(
-    subscription: Annotated[int, typer.Argument(help="Its id, as listed.")],
+    subscription: Annotated[int, typer.Argument(help="Its id, as listed.", autocompletion=completion.subscriptions)],
     *,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
@@ -103,3 +118,29 @@ def remove_subscription(
     """
     HubClient(hub).ask("DELETE", "v1", "subscriptions", str(subscription))
     show({"removed": subscription}) if as_json else print(f"subscription {subscription} removed")
+
+
+def _added(
+    client: HubClient, site: str, feeds: Iterable[str], wanted: dict[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, DownburstError]]:
+    """The subscriptions that were made, and the errors of the other feeds."""
+    made: list[dict[str, Any]] = []
+    refusals: dict[str, DownburstError] = {}
+    for feed in feeds:
+        try:
+            made.append(client.ask("POST", "v1", "sites", site, "subscriptions", json={"feed": feed} | wanted))
+        except DownburstError as error:
+            refusals[feed] = error
+    return made, refusals
+
+
+def _refusal(made: int, refusals: dict[str, DownburstError]) -> DownburstError:
+    """One error for all; that of a single feed stays as it is."""
+    errors = list(refusals.values())
+    if made == 0 and len(errors) == 1:
+        return errors[0]
+    sentences = "; ".join(f"{feed}: {error.sentence}" for feed, error in refusals.items())
+    text = f"{made} of {made + len(errors)} subscriptions were added; not {sentences}"
+    # A hub that is away or fails counts more than bad input: the command may be repeated.
+    failed = any(error.exit_code != BadInput.exit_code for error in errors)
+    return Failure(text) if failed else BadInput(text)

@@ -9,16 +9,20 @@ from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile, kno
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
 from downburst.foundation.sizes import parse_size_bytes
-from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, minute, show, table
+from downburst_app.cli.columns import Further, Wide
 
 app = typer.Typer(help="List, add, show and remove TCP profiles: tuning for a path.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="Name of the profile, for example overseas.")]
+Name = Annotated[
+    str, typer.Argument(help="Name of the profile, for example overseas.", autocompletion=completion.profiles)
+]
 Buffer = Annotated[str | None, typer.Option(help="Size for all connections of a site together: 8MiB, 512KiB.")]
 
 
 @app.command("list")
-def list_profiles(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def list_profiles(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the TCP profiles with the present or last trial of each.
 
     Example: downburst tcp-profiles list
@@ -29,8 +33,9 @@ def list_profiles(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> 
         return
     table(
         "TCP profiles",
-        ("profile", "prefix", "mode", "values", "learnt", "trial"),
+        ("profile", "prefix", "mode", "values", Further("learnt"), Further("trial")),
         ([one["profile"], one["prefix"], one["mode"], *_values(one), _trial(one["trial"])] for one in found),
+        wide=wide,
         empty="there are no TCP profiles; add one: downburst tcp-profiles add overseas 192.0.2.0/24 --congestion bbr",
     )
 
@@ -159,7 +164,7 @@ def _trial(trial: dict[str, Any] | None) -> str:
     if trial is None:
         return ""
     ratio = "" if trial["ratio"] is None else f", {trial['ratio']:.2f} times the rate of the others"
-    return f"{trial['step']} {trial['at'][:19]}{ratio}"
+    return f"{trial['step']} {minute(trial['at'])}{ratio}"
 
 
 def _side(connections: int, rate_bps: int | None) -> str:

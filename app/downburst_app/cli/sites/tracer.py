@@ -5,23 +5,25 @@ import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from downburst.foundation.clock import from_us
 from downburst.foundation.errors import BadInput, NotWritable
 from downburst.foundation.moments import moment
-from downburst.settings.hub import DEFAULT_HUB
+from downburst.settings.addresses import DEFAULT_HUB
+from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show
-from downburst_app.cli.sites.time_sequence import NEEDED, page
-from downburst_app.cli.sites.tracer_ring import of_ring
-from downburst_app.cli.sites.tracer_words import lines_of
-from downburst_contract.tracer import TracedSite
+
+if TYPE_CHECKING:
+    from downburst_contract.tracer import TracedSite
 
 
 def tracer(  # noqa: PLR0913
-    site: Annotated[str | None, typer.Argument(help="Name of the site, for example unl.edu.")] = None,
+    site: Annotated[
+        str | None, typer.Argument(help="Name of the site, for example unl.edu.", autocompletion=completion.sites)
+    ] = None,
     *,
     ring: Annotated[
         Path | None,
@@ -53,6 +55,11 @@ def tracer(  # noqa: PLR0913
 
     Example: downburst tracer --file tracer.ring --html plots.html
     """
+    from downburst_app.cli.sites.time_sequence import NEEDED, page
+    from downburst_app.cli.sites.tracer_ring import of_ring
+    from downburst_app.cli.sites.tracer_words import lines_of
+    from downburst_contract.tracer import TracedSite
+
     last_s = None if last is None else (A_MOMENT - moment(last, A_MOMENT)).total_seconds()
     # Without names there are all variables.
     wanted = list(dict.fromkeys([*variable, *(NEEDED if html_file else ())])) if variable else []
@@ -71,14 +78,17 @@ def tracer(  # noqa: PLR0913
     if as_json:
         show(answer)
         return
-    print("\n".join(lines_of(found)))
+    print("\n".join([*lines_of(found), *_files(csv_file, html_file)]))
+
+
+def _files(csv_file: Path | None, html_file: Path | None) -> Iterator[str]:
     if csv_file is not None:
-        print(f"the samples are in {csv_file}")
+        yield f"the samples are in {csv_file}"
     if html_file is not None:
-        print(f"the plots are in {html_file}; open it in a browser, or send it by mail")
+        yield f"the plots are in {html_file}; open it in a browser, or send it by mail"
 
 
-def rows(found: TracedSite, *, deltas: bool) -> Iterator[list[Any]]:
+def rows(found: "TracedSite", *, deltas: bool) -> Iterator[list[Any]]:
     """A row for each sample; with `deltas`, counters are replaced by their growth since the sample before."""
     yield ["time", "local", "peer", "role", *found.variables]
     counts = [deltas and name in found.counters for name in found.variables]
@@ -98,7 +108,7 @@ def _value(before: list[int | None] | None, sample: list[int | None], column: in
     return value if not counts or value is None or then is None else value - then
 
 
-def _csv_of(found: TracedSite, *, deltas: bool) -> str:
+def _csv_of(found: "TracedSite", *, deltas: bool) -> str:
     out = io.StringIO()
     csv.writer(out).writerows(rows(found, deltas=deltas))
     return out.getvalue()

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from downburst.foundation.errors import BadInput
-from downburst.settings.hub import load_settings
 from downburst_worker.binary import find_node
 
 
@@ -31,6 +30,8 @@ def watch(
 
     Example: downburst watch -f NGRID -p '^Y.*KWBH'
     """
+    from downburst.settings.hub import load_settings
+
     chosen = load_settings(settings, data_dir=data_dir)
     wanted = _pattern(pattern)
     argv = [str(find_node(chosen.node)), "log", "tail", f"--lines={lines}", "--follow", "--", str(chosen.data_dir)]
