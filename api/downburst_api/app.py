@@ -26,7 +26,7 @@ from downburst_api.ldm import routes as ldm
 from downburst_api.measurements import routes as measurements
 from downburst_api.metrics import scrape
 from downburst_api.ordering import routes as ordering
-from downburst_api.overview import document, stream
+from downburst_api.overview import document, now, stream
 from downburst_api.plans import routes as plans
 from downburst_api.probes import routes as probes
 from downburst_api.products import routes as products
@@ -38,6 +38,7 @@ from downburst_api.runtime import Runtime
 from downburst_api.sessions import routes as sessions
 from downburst_api.sites import routes as sites
 from downburst_api.sites import self_service
+from downburst_api.strip import routes as strip
 from downburst_api.subscriptions import routes as subscriptions
 from downburst_api.tcp_profiles import routes as tcp_profiles
 from downburst_api.topology import routes as topology
@@ -110,6 +111,8 @@ MODULES = (
     volume,
     document,
     stream,
+    now,
+    strip,
     health,
     scrape,
 )

@@ -34,6 +34,7 @@ from downburst_contract import (
 from downburst_contract.bridges import publishers, sources
 from downburst_contract.desk import calendar
 from downburst_contract.measuring import measurements
+from downburst_contract.now import incidents, strip
 from downburst_contract.paths import probes, siblings
 
 
@@ -769,6 +770,23 @@ def archive_measurement(token: str) -> Call[measurements.Archived]:
 def archive_measurement_again(token: str) -> Call[measurements.Archived]:
     """The same for an archiver with `op` `put`; a run that is stored already stays as it is."""
     return Call("PUT", path_of("v1", "measurements", "archive", token), measurements.Archived)
+
+
+def now_history(*, hours: int | None = None) -> Call[strip.NowHistory]:
+    """Rates in and out, the saved share and the worst latency by the quarter hour, and the sums of the day."""
+    return Call("GET", path_of("v1", "now", "history"), strip.NowHistory, query={"hours": hours})
+
+
+def now_incidents(*, site: str | None = None) -> Call[incidents.NowIncidents]:
+    """The state of the hub in a sentence, and its incidents: the worst first, then the longest."""
+    return Call("GET", path_of("v1", "now", "incidents"), incidents.NowIncidents, query={"site": site})
+
+
+def now_strip(*, site: str | None = None, limit: int | None = None, hours: int | None = None) -> Call[strip.Strip]:
+    """Sites by the quarter hour, the worst first: the worst feed as a share of its objective."""
+    return Call(
+        "GET", path_of("v1", "now", "strip"), strip.Strip, query={"site": site, "limit": limit, "hours": hours}
+    )
 
 
 def list_objectives(

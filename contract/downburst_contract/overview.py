@@ -12,6 +12,7 @@ from downburst_contract.alarms import Silence
 from downburst_contract.base import Answer, Number, OpenAnswer
 from downburst_contract.circuits import Circuit
 from downburst_contract.latency import FeedLatency
+from downburst_contract.now.incidents import Incident, StatusSentence
 from downburst_contract.plans import Candidate, Figure, Floor, Group, Leg
 from downburst_contract.sites import OwnClock, PathFacts, SiteCondition
 
@@ -246,6 +247,9 @@ class Overview(Answer):
     hub: HubState
     now: datetime
     faults: list[Fault]
+    status: StatusSentence
+    incidents: list[Incident]
+    """The same faults for people, at most 100: with title, extent and actions, the longest of equals first."""
     throughput: Throughput
     feeds: list[FeedSeen]
     sites: list[SiteSeen]

@@ -433,6 +433,9 @@ async def _look(play: Played) -> None:
     for site in ("unl.edu", "cma.example", "ldm.example"):
         for route in ("", "/path", "/tracer", "/silences", "/alarm-receivers", "/subscriptions"):
             await ask("GET", "/v1/sites/{site}" + route, site=site)
+    await ask("GET", "/v1/now/strip", query="?hours=1&limit=1")
+    await ask("GET", "/v1/now/history", query="?hours=1")
+    await ask("GET", "/v1/now/incidents", query="?site=unl.edu")
     for route in ("/v1/latency/history", "/v1/latency/histogram", "/v1/volume/history"):
         await ask("GET", route, query="?feed=NGRID")
     await ask("GET", "/v1/latency/histogram", query="?feed=WARN")
@@ -579,7 +582,8 @@ TUNNEL = Tunnel(
     Segment(70_000, None, "bbr", 960_000_000),
 )
 LISTS = (
-    *("/livez", "/readyz", "/healthz", "/v1/status", "/v1/overview", "/v1/totals", "/v1/tree", "/v1/volume"),
+    *("/livez", "/readyz", "/healthz", "/v1/status", "/v1/overview", "/v1/now/incidents"),
+    *("/v1/totals", "/v1/tree", "/v1/volume"),
     *("/v1/feeds", "/v1/plans", "/v1/sites", "/v1/subscriptions", "/v1/resends", "/v1/upstreams", "/v1/latency"),
     *("/v1/ldm/sources", "/v1/ldm/accepts", "/v1/ldm/peers", "/v1/ldm/reports", "/v1/objectives", "/v1/alarms"),
     *("/v1/silences", "/v1/alarm-receivers", "/v1/site-alarm-receivers", "/v1/ports", "/v1/circuits"),

@@ -229,8 +229,8 @@ def repack(unpacked: Path, version: str) -> None:
 
 def head_of(parts: Path) -> str:
     """The latest step of the ledger's schema."""
-    latest = max(path.stem for path in (parts / "migrations/versions").glob("v*.py"))
-    text = (parts / "migrations/versions" / f"{latest}.py").read_text()
+    latest = max((parts / "migrations/versions").rglob("v*.py"), key=lambda path: path.stem)
+    text = latest.read_text()
     return next(line.split('"')[1] for line in text.splitlines() if line.startswith("revision"))
 
 

@@ -7,7 +7,7 @@ and each leg, minute, head and resend has one entry, for any length of time.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from downburst.domain.receipts import LogHead
 from downburst.domain.relays.report import Tunnel
 from downburst.domain.relays.siblings import Saved
 from downburst.domain.tcp.profiles import TcpTrial
+from downburst.foundation.clock import to_us
 from downburst.foundation.errors import DownburstError, Failure, LedgerAway
 from downburst.ledger import Ledger, Transaction
 from downburst.supervision import FAULTS
@@ -70,6 +71,8 @@ class Counts:
     def keep_in(self, tx: Transaction) -> None:
         """Writes all of them."""
         tx.planning.legs.count(self._legs.values())
+        if self._legs:
+            _count_egress(tx, self._legs.values())
         tx.measured.traffic.add(self._minutes.values())
         tx.measured.log_heads.rise(self._heads.values())
         for number, (products, size_bytes, expired) in self.resends.items():
@@ -195,6 +198,15 @@ class LedgerWriter:
         counts.trials.extend(later.trials)
         counts.tunnels.extend(later.tunnels)
         counts.save(later.saved.values())
+
+
+def _count_egress(tx: Transaction, legs: Collection[LegCounters]) -> None:
+    """Counts bytes in the quarter hour in which they are written, a second after they were sent."""
+    tx.measured.egress.add(
+        to_us(tx.clock.now()) // 60_000_000,
+        egress_bytes=sum(leg.egress_bytes for leg in legs),
+        unicast_equivalent_bytes=sum(leg.unicast_equivalent_bytes for leg in legs),
+    )
 
 
 def _oldest_first(directory: Path) -> list[Path]:

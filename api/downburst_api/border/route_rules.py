@@ -70,6 +70,7 @@ FILE_FOR_ALL = Rule(None, objects=(), is_file_for_all=True)
 SIGNED_IN = Rule(None, known=True, objects=())
 LATENCY = Rule(Scope.LATENCY, Own.QUERY, objects=(Object.SITE, Object.FEED))
 LISTED = Rule(Scope.READ, Own.QUERY, objects=(Object.SITE, Object.FEED))
+OWN_STATE = Rule(Scope.READ, Own.QUERY, objects=(Object.SITE,))
 PRODUCTS = Rule(Scope.READ, Own.QUERY, objects=(Object.SITE, Object.FEED, Object.LIMIT))
 PUBLISHED = Rule(Scope.LATENCY)
 READ = Rule(Scope.READ)
@@ -127,6 +128,9 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("POST", "/v1/alarm-receivers/{receiver}/test"): OPERATE,
     ("GET", "/v1/overview"): READ,
     ("GET", "/v1/events"): Rule(Scope.READ, holds=Holds.STREAM),
+    ("GET", "/v1/now/incidents"): OWN_STATE,
+    ("GET", "/v1/now/strip"): OWN_STATE,
+    ("GET", "/v1/now/history"): READ,
     ("GET", "/v1/status"): DETAILS,
     ("GET", "/v1/latency"): LATENCY,
     ("GET", "/v1/latency/history"): LATENCY,

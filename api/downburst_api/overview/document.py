@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from downburst.domain.alarms import Severity, Silence
+from downburst.domain.alarms import Silence
 from downburst.domain.events import SiteProgress
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import LegCounters, Plan
@@ -18,8 +18,7 @@ from downburst_api.circuits.shapes import circuit_out
 from downburst_api.http.parameters import Hub
 from downburst_api.latency.service import figures, latencies_of_feeds, minute_of
 from downburst_api.overview.facts import Facts
-from downburst_api.overview.of_hub import wrong_with_hub
-from downburst_api.overview.present import wrong_now
+from downburst_api.overview.now import all_wrong, now_out
 from downburst_api.overview.wrong import Wrong, graded, in_order, out
 from downburst_api.plans.shapes import plan_out
 from downburst_api.runtime import Runtime
@@ -44,10 +43,12 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
     since = minute_of(now) - LATENCY_MINUTES + 1
     latencies = await hub.overview.latency.read(lambda tx: latencies_of_feeds(tx, since))
     fan_out = facts.fan_out()
+    found = all_wrong(hub, facts, now)
     return {
         "hub": _hub(hub, now),
         "now": now,
-        "faults": _faults(hub, facts, now),
+        "faults": _faults(found, facts, now),
+        **await now_out(hub, facts, found, now),
         "throughput": {
             "in_bps": hub.live.in_bps,
             "out_bps": hub.live.out_bps,
@@ -66,12 +67,8 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
     }
 
 
-def _faults(hub: Runtime, facts: Facts, now: datetime) -> list[dict[str, Any]]:
+def _faults(found: list[Wrong], facts: Facts, now: datetime) -> list[dict[str, Any]]:
     """Present and recent faults, in order of priority."""
-    # A node's end is shown until it is back; afterwards the journal keeps it as history.
-    ends = {end.at for end in hub.live.node.ends}
-    lately = [Wrong(one, Severity.WARNING, is_over=True) for one in facts.faults if one.at not in ends]
-    found = [*wrong_with_hub(hub, now), *wrong_now(hub.live, facts, now), *lately]
     raised = {alarm.key: alarm for alarm in facts.alarms}
     ordered = in_order(graded(found, facts.alarms))
     return [out(one, raised.get(one.key or ""), facts.silences, now) for one in ordered]

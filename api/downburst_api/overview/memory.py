@@ -6,6 +6,7 @@ from downburst.foundation.clock import Clock
 from downburst.ledger import Ledger
 from downburst_api.overview.readings import Paced, Remembered
 from downburst_api.overview.shared import SharedOverview
+from downburst_api.strip.memory import StripMemory
 
 
 class OverviewMemory:
@@ -17,3 +18,5 @@ class OverviewMemory:
         """The rows that the overview shows."""
         self.latency: Paced[dict[str, dict[str, Any]]] = Paced(ledger, clock)
         """The latencies of the last hour by feed."""
+        self.strip = StripMemory(ledger, clock)
+        """Latencies of the last day by the quarter hour."""

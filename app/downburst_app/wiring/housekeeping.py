@@ -57,6 +57,7 @@ class Housekeeping:
 
 def _forget(tx: Transaction, *, oldest_minute: int, audited: datetime, measured: datetime) -> None:
     tx.measured.traffic.forget_before(oldest_minute)
+    tx.measured.egress.forget_before(oldest_minute)
     tx.access.audit.forget_before(audited)
     tx.measured.measurements.forget_before(measured)
 

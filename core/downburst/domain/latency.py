@@ -75,3 +75,5 @@ class SketchRow:
 
 WIDEST_SHARE = 0.5
 """A value is known if its bound is at most this share of it."""
+QUARTER_MINUTES = 15
+"""Length of a step of histories of a day, aligned to the clock."""

@@ -112,6 +112,16 @@ class LegCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class EgressQuarter:
+    """The traffic of all legs in a quarter hour of the clock."""
+
+    minute: int
+    """Its first minute since 1970."""
+    egress_bytes: int
+    unicast_equivalent_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class LegTrial:
     """The packets that a leg sent at one rate in a second while it used the whole rate, and its sites' losses."""
 

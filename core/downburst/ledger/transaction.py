@@ -18,7 +18,7 @@ from downburst.ledger.repositories.clocks import Clocks
 from downburst.ledger.repositories.credentials import Credentials, Tokens
 from downburst.ledger.repositories.exceptions import Exceptions
 from downburst.ledger.repositories.feeds import Feeds
-from downburst.ledger.repositories.journal import Faults, Traffic
+from downburst.ledger.repositories.journal import Egress, Faults, Traffic
 from downburst.ledger.repositories.latency.history import Latency
 from downburst.ledger.repositories.latency.seconds import FeedSeconds
 from downburst.ledger.repositories.ldm import LdmAccepts, LdmSources
@@ -169,6 +169,7 @@ class Measured:
         self.exceptions = Exceptions(connection)
         self.batches = Batches(connection, clock)
         self.traffic = Traffic(connection)
+        self.egress = Egress(connection)
         self.clocks = Clocks(connection, clock)
         self.faults = Faults(connection)
         self.log_heads = LogHeads(connection, clock)

@@ -75,6 +75,9 @@ export interface ActionFailed {
   others: number[]
 }
 
+/** A place to go or a thing to do; clients word it. */
+export type ActionKind = 'open-site' | 'open-feed' | 'open-latency' | 'open-circuit' | 'probe-path' | 'preview-move'
+
 /** A test point with its token, which is shown this once. */
 export interface AddedTestPoint {
   point: string
@@ -84,6 +87,20 @@ export interface AddedTestPoint {
   token: string
   /** The path to which its archiver posts results. */
   archive_path: string
+}
+
+/** Sites and feeds that an incident affects. */
+export interface Affected {
+  sites: number
+  feeds: number
+  /** Products that wait at the hub for the site; null: not counted. */
+  waiting_products: number | null
+  waiting_bytes: number | null
+  /** Products that left the hub's log before the site had them. */
+  lost_products: number | null
+  /** When the first of the waiting products leaves the hub's log; null: none waits. */
+  kept_until: string | null
+  words: string | null
 }
 
 /** A condition from its first look to its end, and the silence that stops notifications, if any. */
@@ -516,6 +533,9 @@ export type Cause = 'not-subscribed' | 'filtered' | 'denied' | 'queued-behind' |
 
 /** Who sets a ceiling: both hold. */
 export type CeilingSide = 'site' | 'operator'
+
+/** A site's state in a quarter hour. */
+export type CellState = 'down' | 'late' | 'no-report' | 'within' | 'nothing' | 'unread'
 
 /** The account of a centre for a day, UTC. */
 export interface CentreAccount {
@@ -1458,6 +1478,37 @@ export interface IdFilter {
   not_pattern: string | null
 }
 
+/** Something that is wrong now. Sentences begin with a capital letter, but for names. */
+export interface Incident {
+  severity: Severity
+  /** Of the alarm that is raised for it if it lasts; null for an incident that raises none. */
+  kind: AlarmKind | null
+  /** Its number, if one is open. */
+  alarm: number | null
+  title: string
+  since: string
+  /** Null: the title says all that is known. */
+  cause: string | null
+  feed: string | null
+  site: string | null
+  affected: Affected
+  next: string | null
+  /** The first one is the most likely. */
+  actions: IncidentAction[]
+  /** The silence that covers it: until when, and by whom. */
+  silence: Silence | null
+  /** True for an event of the last minutes that is not known to continue. */
+  over: boolean
+}
+
+/** An action with its target; what it is not about is null. */
+export interface IncidentAction {
+  kind: ActionKind
+  site: string | null
+  feed: string | null
+  circuit: number | null
+}
+
 /** A link to choose a password: what follows the page's address. */
 export interface Invitation {
   fragment: string
@@ -1829,6 +1880,23 @@ export interface NodeState {
   restarts: number
 }
 
+/** The hub's traffic and worst latency of the last hours. */
+export interface NowHistory {
+  points: TrafficPoint[]
+  today: TrafficToday
+  /** The rate that may leave the hub, by the setting `egress_capacity_bps`. */
+  egress_capacity_bps: number
+  /** False: the hub is still reading its history, and `worst_share` is null where it has not read it. */
+  latency_read: boolean
+}
+
+/** The state and its incidents, the worst first, then the longest. */
+export interface NowIncidents {
+  status: StatusSentence
+  /** At most 100; the counts include the others. */
+  incidents: Incident[]
+}
+
 /** What the latency of a feed at one site has to meet, in place of the feed's objective. */
 export interface Objective {
   /** Feed and site, joined by a slash. */
@@ -1883,6 +1951,9 @@ export interface Overview {
   hub: HubState
   now: string
   faults: Fault[]
+  status: StatusSentence
+  /** The same faults for people, at most 100: with title, extent and actions, the longest of equals first. */
+  incidents: Incident[]
   throughput: Throughput
   feeds: FeedSeen[]
   sites: SiteSeen[]
@@ -3276,6 +3347,32 @@ export interface Status {
   sessions: NodeSession[]
 }
 
+/** Incidents by severity, without the silenced ones; sites by their latency in the last 15 minutes. */
+export interface StatusCounts {
+  critical: number
+  warning: number
+  information: number
+  silenced: number
+  /** Sites with a subscription that have received something before. */
+  sites: number
+  /** Sites that receive all measured feeds within the objectives. */
+  within: number
+  late: number
+  down: number
+  /** Sites for which products arrived, and that reported no latency. */
+  not_measured: number
+  /** Sites for which no products were known to be due. */
+  idle: number
+}
+
+/** The state of the hub in one sentence, the same on the page, in `downburst status` and here. */
+export interface StatusSentence {
+  sentence: string
+  /** A second sentence, about the other sites. */
+  detail: string | null
+  counts: StatusCounts
+}
+
 /** The place of a product on its way to a broker. */
 export type Step = 'waiting' | 'announced' | 'refused' | 'expired'
 
@@ -3293,6 +3390,52 @@ export interface Stored {
   stored_at?: string | null
   created_at?: string | null
   duplicate_of?: number | null
+}
+
+/** Sites in the last hours, the worst first. */
+export interface Strip {
+  /** The beginnings of the quarter hours, oldest first; the last one has not ended. */
+  quarters: string[]
+  rows: StripRow[]
+  /** The sites beyond the limit. */
+  others: StripRow | null
+  /** Sites without a row, because they have never received anything. */
+  never_connected: number
+}
+
+/** A site in a quarter hour. The share is null without a latency; a site that was down may have one. */
+export interface StripCell {
+  state: CellState
+  /** p99 of the worst feed, relative to its objective at the site: 1 is the objective. */
+  share: number | null
+  /** The worst feed. */
+  feed: string | null
+}
+
+/** A site in the last 15 minutes. */
+export interface StripNow {
+  state: CellState
+  /** p99 of the worst feed, relative to its objective at the site: 1 is the objective. */
+  share: number | null
+  /** The worst feed. */
+  feed: string | null
+  p99_ms: number | null
+  objective_ms: number | null
+  /** The deliveries behind the figure; p99 of fewer than 20 is their maximum. */
+  products: number
+  /** The beginning of the present outage, if it is down. */
+  since: string | null
+}
+
+/** A site, or the sum of the others: the worst of them in each quarter hour. */
+export interface StripRow {
+  /** Null: the other sites. */
+  site: string | null
+  /** Sites in this row. */
+  sites: number
+  /** One for each of `quarters`. */
+  cells: StripCell[]
+  now: StripNow
 }
 
 /** A site's wish for the products of a feed whose id matches `pattern` and not `not_pattern`. */
@@ -3586,6 +3729,25 @@ export interface TracedSite {
   /** Those of `variables` that count from the connection's beginning on: only differences have a meaning. */
   counters: string[]
   connections: TracedConnection[]
+}
+
+/** A quarter hour; null: nothing was stored for it. */
+export interface TrafficPoint {
+  at: string
+  in_bps: number | null
+  out_bps: number | null
+  /** The share of the bytes of separate copies for each site that multicast and relays saved; may be negative. */
+  saved_share: number | null
+  /** p99 of the worst feed at any site, relative to its objective. */
+  worst_share: number | null
+}
+
+/** Sums since 00:00 UTC, or since the hub began to count; null: nothing was stored. */
+export interface TrafficToday {
+  since: string | null
+  in_bytes: number | null
+  egress_bytes: number | null
+  unicast_equivalent_bytes: number | null
 }
 
 /** How the bytes of a leg travel. */

@@ -137,6 +137,6 @@ INWARD = {
     *("login_links", "login_sessions", "objectives", "pins", "plans", "resends", "settled", "silences", "sites"),
     *("measurements", "probe_ceilings", "probe_seconds", "probes", "test_points", "topology_elements"),
     *("relay_log", "relay_sites", "relays", "sibling_exchanges", "sibling_savings", "site_ways"),
-    *("subscriptions", "tcp_profiles", "tokens", "traffic_hours", "traffic_minutes", "users"),
+    *("egress_quarters", "subscriptions", "tcp_profiles", "tokens", "traffic_hours", "traffic_minutes", "users"),
 }
 """Tables of the hub's knowledge that cause no outgoing calls."""

@@ -167,6 +167,13 @@ def test_a_resend_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert capsys.readouterr().out == said
 
 
+NOTHING_WRONG: dict[str, object] = {
+    "status": {"sentence": "All 2 sites receive their feeds within the objectives", "detail": None, "counts": {}},
+    "incidents": [],
+}
+SILENCE = {"until": "2026-01-31T13:00:00+00:00", "by": "anna"}
+
+
 @pytest.mark.parametrize(
     ("probes", "line"),
     [
@@ -181,29 +188,58 @@ def test_status_shows_the_probes_of_health(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     about = {"name": "hub", "version": "1", "node": {"running": True, "restarts": 0}, "probes": probes}
-    hub(httpx.Response(200, json={"hub": about, "faults": [], "feeds": [], "sites": []}))
+    hub(httpx.Response(200, json={"hub": about, "feeds": [], "sites": []} | NOTHING_WRONG))
     assert ended("status") == 0
     assert line in capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize("command", ["status", "alarms list"])
-def test_what_is_wrong_is_shown_worst_first_with_counts_and_what_is_silenced_last(
-    command: str, hub: Callable[[httpx.Response], list[tuple[str, str]]], capsys: pytest.CaptureFixture[str]
+def test_alarms_are_listed_worst_first_with_counts_and_silenced_ones_last(
+    hub: Callable[[httpx.Response], list[tuple[str, str]]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    silence = {"until": "2026-01-31T13:00:00+00:00", "by": "anna"}
     wrong = [
-        _wrong(1, "critical", "unl.edu is away", silence),
+        _wrong(1, "critical", "unl.edu is away", SILENCE),
         _wrong(2, "critical", "ucar.edu is away", None),
         _wrong(3, "warning", "NGRID is silent", None),
     ]
-    about = {"name": "hub", "version": "1", "node": {"running": True, "restarts": 0}, "probes": {}}
-    hub(httpx.Response(200, json={"hub": about, "faults": wrong, "feeds": [], "sites": [], "items": wrong}))
-    assert ended(*command.split()) == 0
+    hub(httpx.Response(200, json={"items": wrong}))
+    assert ended("alarms", "list") == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "1 critical, 1 warning; 1 silenced" in shown
     places = [shown.index(word) for word in ("ucar.edu", "NGRID", "unl.edu")]
     assert places == sorted(places)
     assert "anna" in shown
+
+
+def test_status_begins_with_the_sentence_and_the_incidents(
+    hub: Callable[[httpx.Response], list[tuple[str, str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = {"critical": 1, "warning": 0, "information": 0, "silenced": 1}
+    status = {"sentence": "psu.edu has been down for 6 min", "detail": "1 of 2 sites is fine.", "counts": counts}
+    about = {"name": "hub", "version": "1", "node": {"running": True, "restarts": 0}, "probes": {}}
+    incidents = [_incident("psu.edu is down", None), _incident("unl.edu is down", SILENCE)]
+    answer = {"hub": about, "status": status, "incidents": incidents, "feeds": [], "sites": []}
+    hub(httpx.Response(200, json=answer))
+    assert ended("status") == 0
+    assert capsys.readouterr().out.splitlines()[:7] == [
+        "psu.edu has been down for 6 min.",
+        "1 of 2 sites is fine.",
+        "1 critical; 1 silenced",
+        "! critical, 2026-01-31T12:00:00: psu.edu is down. No answer. 7 products wait here.",
+        "  Call it.",
+        "(silenced until 2026-01-31T13:00 UTC by anna) critical, 2026-01-31T12:00:00: unl.edu is down. No answer. "
+        "7 products wait here.",
+        "hub 1: node running, restarts 0",
+    ]
+
+
+def _incident(title: str, silence: dict[str, str] | None) -> dict[str, object]:
+    words = {
+        "title": title,
+        "cause": "No answer.",
+        "affected": {"words": "7 products wait here."},
+        "next": "Call it.",
+    }
+    return words | {"severity": "critical", "since": "2026-01-31T12:00:00Z", "silence": silence, "over": False}
 
 
 def _wrong(number: int, severity: str, sentence: str, silence: dict[str, str] | None) -> dict[str, object]:

@@ -91,6 +91,8 @@ async def test_counts_of_an_outage_are_added_up_and_kept_once(stage: Stage, ledg
     )
     assert counted == [replace(SENT, products=3, product_bytes=30, egress_bytes=60, repair_bytes=9, control_bytes=3,
                                unicast_equivalent_bytes=30)]  # fmt: skip
+    (sent,) = await ledger.read(lambda tx: tx.measured.egress.quarters(since_minute=0))
+    assert (sent.egress_bytes, sent.unicast_equivalent_bytes) == (60, 30)
     assert minutes == [replace(ARRIVED, products=3, bytes=300)]
     assert heads == [LogHead("NGRID", "5", 9)]
 

@@ -4,12 +4,13 @@ from typing import Annotated, Any
 
 import typer
 
+from downburst.domain.alarms import Severity
 from downburst.domain.plans import Transport
 from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, bits, given, measured, show, table
 from downburst_app.cli.columns import Further, Wide
-from downburst_app.cli.hub.alarms import counted, silenced, silenced_last
+from downburst_app.cli.hub.alarms import silenced
 from downburst_app.cli.numbers import real_number
 
 
@@ -22,10 +23,10 @@ def status(*, wide: Wide = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson
     if as_json:
         show(seen)
         return
+    _show_state(seen["status"], seen["incidents"])
     node = "running" if seen["hub"]["node"]["running"] else "away"
     print(f"{seen['hub']['name']} {seen['hub']['version']}: node {node}, restarts {seen['hub']['node']['restarts']}")
     print(_probes(seen["hub"]["probes"]))
-    _show_faults(seen["faults"])
     table(
         "Feeds",
         ("feed", "rate", "sites", "transport", "why"),
@@ -115,15 +116,24 @@ def _probes(probes: dict[str, str]) -> str:
     return f"health: {', '.join(probes)} ok"
 
 
-def _show_faults(faults: list[dict[str, Any]]) -> None:
-    """The worst first; silenced ones last, one line each."""
-    if faults:
-        print(counted(faults))
-    for fault in silenced_last(faults):
-        said = silenced(fault)
-        next_step = f"\n  {fault['next']}" if fault["next"] and not said else ""
-        mark = f"({said})" if said else "!"
-        print(f"{mark} {fault['severity']}, {fault['at'][:19]}: {fault['sentence']}{next_step}")
+def _show_state(status: dict[str, Any], incidents: list[dict[str, Any]]) -> None:
+    """One sentence, then the incidents, the worst first; silenced ones and past events last, one line each."""
+    print(f"{status['sentence']}.")
+    if status["detail"]:
+        print(status["detail"])
+    if incidents:
+        print(_counted(status["counts"]))
+    for one in incidents:
+        aside = silenced(one) or ("over" if one["over"] else "")
+        words = " ".join(filter(None, (f"{one['title']}.", one["cause"], one["affected"]["words"])))
+        next_step = f"\n  {one['next']}" if one["next"] and not aside else ""
+        mark = f"({aside})" if aside else "!"
+        print(f"{mark} {one['severity']}, {one['since'][:19]}: {words}{next_step}")
+
+
+def _counted(counts: dict[str, int]) -> str:
+    said = ", ".join(f"{counts[severity]} {severity}" for severity in Severity if counts[severity])
+    return "; ".join(filter(None, (said, f"{counts['silenced']} silenced" if counts["silenced"] else "")))
 
 
 def _volume(row: dict[str, float]) -> list[str]:

@@ -42,6 +42,13 @@ class Alarms:
         query = select(alarms.c.key).where(alarms.c.kind == kind, alarms.c.since >= since)
         return set(self._connection.scalars(query))
 
+    def lasting(self, kind: AlarmKind, *, since: datetime) -> list[Alarm]:
+        """The alarms of a kind that held at any time since then, oldest first."""
+        query = select(alarms).where(
+            alarms.c.kind == kind, or_(alarms.c.ended_at.is_(None), alarms.c.ended_at > since)
+        )
+        return [_alarm(row) for row in self._connection.execute(query.order_by(alarms.c.number))]
+
     def find_open(self, number: int) -> Alarm:
         """The open alarm; refuses a number that is unknown or of an ended alarm."""
         for alarm in self.open():

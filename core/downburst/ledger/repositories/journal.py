@@ -1,4 +1,4 @@
-"""The hub's own journal: faults, and arrivals by the minute."""
+"""The hub's own journal: faults, arrivals by the minute, and egress by the quarter hour."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -9,9 +9,11 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from downburst.domain.faults import Fault
 from downburst.domain.feeds import TrafficMinute
+from downburst.domain.latency import QUARTER_MINUTES
+from downburst.domain.plans import EgressQuarter
 from downburst.foundation.bounds import added
-from downburst.ledger.storage.rows import found, key_of, put_all
-from downburst.ledger.tables.feeds import traffic_hours, traffic_minutes
+from downburst.ledger.storage.rows import found, key_of, put, put_all, same_key
+from downburst.ledger.tables.feeds import egress_quarters, traffic_hours, traffic_minutes
 from downburst.ledger.tables.processes import faults
 
 
@@ -75,6 +77,24 @@ class Traffic:
         ]
         return [*self._of_feeds(sorted({one.feed for one in hours}), since_minute, first * 60), *whole]
 
+    def quarters(self, feeds: Sequence[str], *, since_minute: int, until_minute: int) -> list[TrafficMinute]:
+        """Arrivals of feeds by the quarter hour of the clock, each named by its first minute; excludes the end.
+
+        A quarter without arrivals is left out. A range that cuts a quarter counts the part inside it.
+        """
+        table = traffic_minutes.c
+        quarter = (table.minute - table.minute % QUARTER_MINUTES).label("minute")
+        sums = (func.sum(table[name]).label(name) for name in ("products", "bytes"))
+        query = (
+            select(table.feed, quarter, *sums, func.max(table.peak_1s_bytes).label("peak_1s_bytes"))
+            # The key begins with the feed, so the feeds must be named.
+            .where(table.feed.in_(feeds), table.minute >= since_minute, table.minute < until_minute)
+            .group_by(table.feed, quarter)
+            .having(func.sum(table.products) > 0)
+        )
+        rows = self._connection.execute(query)
+        return [TrafficMinute(row.feed, row.minute, int(row.products), int(row[3]), row[4]) for row in rows]
+
     def first_minute(self, *, since_minute: int) -> int | None:
         """The first minute of a range with an arrival."""
         for hour in self._connection.scalars(
@@ -129,6 +149,32 @@ class Traffic:
         inside = (traffic_minutes.c.feed.in_(feeds), traffic_minutes.c.minute.between(begin, end - 1))
         query = select(traffic_minutes).where(*inside)
         return [TrafficMinute(**row._mapping) for row in self._connection.execute(query)]
+
+
+class Egress:
+    """What the hub sent, by the quarter hour of the clock, beside the cost of separate copies for each site."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, minute: int, *, egress_bytes: int, unicast_equivalent_bytes: int) -> None:
+        """Adds bytes to the quarter hour that holds a minute; several nodes of a hub take turns by `Legs.count`."""
+        row = {"minute": minute // QUARTER_MINUTES * QUARTER_MINUTES}
+        row |= {"egress_bytes": egress_bytes, "unicast_equivalent_bytes": unicast_equivalent_bytes}
+        for before in self._connection.execute(select(egress_quarters).where(same_key(egress_quarters, row))):
+            for name in ("egress_bytes", "unicast_equivalent_bytes"):
+                row[name] = added(row[name], before._mapping[name])
+        put(self._connection, egress_quarters, row)
+
+    def quarters(self, *, since_minute: int) -> list[EgressQuarter]:
+        """The quarter hours that begin at a minute or later, oldest first; those without a count are left out."""
+        query = select(egress_quarters).where(egress_quarters.c.minute >= since_minute)
+        rows = self._connection.execute(query.order_by(egress_quarters.c.minute))
+        return [EgressQuarter(**row._mapping) for row in rows]
+
+    def forget_before(self, minute: int) -> None:
+        """Removes quarter hours older than a minute."""
+        self._connection.execute(delete(egress_quarters).where(egress_quarters.c.minute < minute))
 
 
 FAULTS_KEPT = 1_000

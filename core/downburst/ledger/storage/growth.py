@@ -78,6 +78,7 @@ GROWTH: Mapping[str, Growth] = {
         (limits.CREDENTIALS_OF_SITE, limits.REPLACEMENTS_OF_SITE, limits.ENDED_CREDENTIALS_OF_SITE),
     ),
     "demand_orders": Growth("the hub", (limits.DEMAND_ORDERS,)),
+    "egress_quarters": Growth("the hub", (Kept("one for each quarter hour, kept for", HISTORY_DAYS),)),
     "exceptions": Growth("sites, by what they report", (limits.EXCEPTIONS_OF_SITE, Kept("kept for", LATENCY_DAYS))),
     "faults": Growth("the hub, by what sites do", (Kept("the newest 1,000"),)),
     "feed_seconds": Growth(

@@ -89,6 +89,7 @@ def _check_server(connection: Connection) -> None:
 def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("recursive_version_locations", "true")
     return config
 
 

@@ -86,6 +86,16 @@ leg_counters = Table(
 )
 
 
+egress_quarters = Table(
+    "egress_quarters",
+    metadata,
+    # The first minute of a quarter hour.
+    Column("minute", Integer, primary_key=True, autoincrement=False),
+    Column("egress_bytes", BigInteger, nullable=False),
+    Column("unicast_equivalent_bytes", BigInteger, nullable=False),
+)
+
+
 traffic_minutes = Table(
     "traffic_minutes",
     metadata,

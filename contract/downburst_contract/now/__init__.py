@@ -1,0 +1,1 @@
+"""The page *Now*: its incidents, and the history of a day."""

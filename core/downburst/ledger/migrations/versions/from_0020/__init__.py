@@ -1,0 +1,1 @@
+"""Revisions of the schema from 0020 on."""
