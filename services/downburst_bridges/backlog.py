@@ -22,6 +22,8 @@ class Backlog:
     """By data id, until the end is recorded."""
     _busy: Counter[str] = field(default_factory=Counter)
     """Downloads by centre."""
+    _downloads: int = 0
+    """Of all centres."""
     _again: set[str] = field(default_factory=set)
     """Data ids of which a later notification came while an earlier one was at work."""
 
@@ -64,7 +66,7 @@ class Backlog:
     def begin(self) -> list[Notice]:
         """The products to fetch now. A centre whose servers are slow has no more than its share of downloads."""
         begun = []
-        while self._busy.total() < AT_ONCE and len(self._at_work) < MOST_AT_WORK:
+        while self._downloads < AT_ONCE and len(self._at_work) < MOST_AT_WORK:
             centre = next((one for one, queue in self._queues.items() if queue and self._has_room(one)), None)
             if centre is None:
                 break
@@ -76,12 +78,14 @@ class Backlog:
                 continue
             self._at_work[data_id] = notice
             self._busy[centre] += 1
+            self._downloads += 1
             begun.append(notice)
         return begun
 
     def fetched(self, notice: Notice) -> None:
         """Its download has ended, and leaves its place to the next one."""
         self._busy[notice.centre] -= 1
+        self._downloads -= 1
 
     def ended(self, notice: Notice, *, settled: bool) -> None:
         """Its end is recorded; not `settled`: it is to be tried again, or a later notification took its place.
@@ -97,9 +101,10 @@ class Backlog:
         return self._busy[centre] < AT_ONCE_OF_CENTRE
 
 
-AT_ONCE = 32
-AT_ONCE_OF_CENTRE = 16
-MOST_AT_WORK = 300
+AT_ONCE = 192
+AT_ONCE_OF_CENTRE = 48
+"""Far more than the node asks a host for (5): what waits there is fetched without a turn of this process."""
+MOST_AT_WORK = 400
 """Those whose end is not recorded yet are among them; fewer than `READ_AHEAD`, so that a read finds others."""
 READ_AHEAD = 500
 MOST_OF_CENTRE = 500

@@ -5,8 +5,6 @@ answers that it has it. Ends are recorded in groups, as a transaction costs more
 """
 
 import asyncio
-import logging
-import secrets
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,18 +12,14 @@ from datetime import UTC, date
 from functools import partial
 from pathlib import Path
 
-from downburst.domain.bridges import CentreDay, Ended, Notice, SourceNow, State, WantedProduct, Wis2Source
-from downburst.domain.bridges.origins import login_for
-from downburst.domain.products import Acknowledgement, Product
+from downburst.domain.bridges import CentreDay, Ended, FetchEnd, Notice, SourceNow, State, Wis2Source
 from downburst.foundation.clock import Clock
-from downburst.foundation.errors import BadInput, DigestMismatch, DownburstError, NotFetched
+from downburst.foundation.errors import DigestMismatch
 from downburst.ledger import Ledger, Transaction
-from downburst.supervision import attempt, keep, start
-from downburst.wis2.notifications import Notification
-from downburst.wis2.properties import properties_of
-from downburst.wis2.topics import Topic
+from downburst.supervision import keep, start
 from downburst_bridges.backlog import READ_AHEAD, Backlog
-from downburst_bridges.intake import Taken, notification_of, release, topic_of
+from downburst_bridges.fetcher import Fetcher, is_of_product
+from downburst_bridges.intake import Taken, release
 from downburst_bridges.port import ProductNode
 
 
@@ -46,8 +40,9 @@ class Downloads:
     """The downloads of one source."""
 
     def __init__(self, source: Wis2Source, ledger: Ledger, node: ProductNode, hub: OfHub, now: SourceNow) -> None:
-        self._source, self._ledger, self._node, self._hub, self._now = source, ledger, node, hub, now
+        self._source, self._ledger, self._hub, self._now = source, ledger, hub, now
         self._backlog = Backlog()
+        self._fetcher = Fetcher(source, node, hub.spool, self._ended)
         self._more = asyncio.Event()
         self._is_unread = True
         """The ledger may have products of any centre."""
@@ -80,8 +75,7 @@ class Downloads:
                 self._backlog.ended(notice, settled=settled)
             await self._release()
             await self._read()
-            for notice in self._backlog.begin():
-                start("bridges.fetch", self._fetch_one(notice))
+            self._fetcher.begin(self._backlog.begin())
             try:
                 async with asyncio.timeout(AGAIN_S):
                     await self._more.wait()
@@ -107,34 +101,30 @@ class Downloads:
             found = await self._ledger.read(partial(_coming, source=self._source.name, centre=centre))
             self._backlog.found(centre, found)
 
-    async def _fetch_one(self, notice: Notice) -> None:
+    def _ended(self, notice: Notice, end: FetchEnd) -> None:
         """A refusal that is none of the product's, as that of a node that is away, is tried again later."""
-        end: Ended | Notice = Ended(notice, State.FAILED, "an error of this hub: its faults have it")
-        try:
-            end = await attempt("bridges.fetch", partial(self._fetch, notice), what=notice.data_id) or end
-        except DownburstError as error:
-            _LOG.warning("%s of %s is tried again: %s", notice.data_id, notice.source, error.sentence)
-            await asyncio.sleep(AGAIN_S)
-            end = notice
+        if end.refusal is not None and not is_of_product(end.refusal):
+            asyncio.get_running_loop().call_later(AGAIN_S, self._leave, notice, notice)
+        else:
+            self._leave(notice, self._counted(notice, end))
+
+    def _leave(self, notice: Notice, end: Ended | Notice) -> None:
         self._backlog.fetched(notice)
         self._more.set()
         self._ends.append(end)
         if self._recorder is None or self._recorder.done():
             self._recorder = start("bridges.ends", self._record_all())
 
-    async def _fetch(self, notice: Notice) -> Ended:
+    def _counted(self, notice: Notice, end: FetchEnd) -> Ended:
         centre = self._now.centres[notice.centre]
-        try:
-            stored = await self._stored(notice)
-        except (NotFetched, BadInput) as error:
+        if end.refusal is not None:
             centre.errors += 1
-            centre.differing += isinstance(error, DigestMismatch)
-            return Ended(notice, State.FAILED, error.sentence)
+            centre.differing += isinstance(end.refusal, DigestMismatch)
+            return Ended(notice, State.FAILED, end.refusal.sentence)
         centre.downloaded += 1
         centre.last_at = now = self._hub.clock.now()
         self._now.latencies.add((now - notice.last.published_at).total_seconds())
-        sequence = stored.sequence if stored.sequence is not None else stored.duplicate_of
-        return Ended(notice, State.HELD, sequence=sequence, size_bytes=stored.size_bytes)
+        return Ended(notice, State.HELD, sequence=end.sequence, size_bytes=end.size_bytes)
 
     async def _record_all(self) -> None:
         while self._ends:
@@ -150,36 +140,6 @@ class Downloads:
         settled = {one.notice.data_id for one in kept}
         notices = (one.notice if isinstance(one, Ended) else one for one in group)
         self._done += [(one, one.data_id in settled) for one in notices]
-
-    async def _stored(self, notice: Notice) -> Acknowledgement:
-        topic, notification = topic_of(notice.topic), notification_of(notice.payload)
-        product = self._product(topic, notification, notice.payload)
-        if notification.inline is not None:
-            return await self._node.ingest(self._spooled(notification.inline), product)
-        digest = notification.integrity
-        wanted = WantedProduct(
-            notification.link.url,
-            product,
-            notification.link.length_bytes,
-            (digest.method, digest.digest.hex()) if digest else None,
-            self._source.may_ask_private,
-            login_for(notification.link.url, self._source.logins),
-        )
-        return (await self._node.fetch(wanted)).acknowledgement
-
-    def _product(self, topic: Topic, notification: Notification, payload: bytes) -> Product:
-        return Product(
-            self._source.feed,
-            notification.data_id,
-            created_at=notification.published_at,
-            origin=topic.centre,
-            properties=properties_of(topic, payload),
-        )
-
-    def _spooled(self, content: bytes) -> Path:
-        path = self._hub.spool / secrets.token_hex(8)
-        path.write_bytes(content)
-        return path
 
 
 def _coming(tx: Transaction, *, source: str, centre: str) -> list[Notice]:
@@ -201,7 +161,6 @@ def _settle(tx: Transaction, *, source: str, ends: Sequence[Ended]) -> list[Ende
     return kept
 
 
-_LOG = logging.getLogger(__name__)
 AGAIN_S = 5.0
 """Products that the node could not store for a reason of its own are tried again."""
 GROUP_S = 0.05

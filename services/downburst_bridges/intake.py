@@ -104,7 +104,8 @@ class _Intake:
         policies = frozenset(Policy) if source.takes_recommended else frozenset({Policy.CORE})
         self._rules = SourceRules(tx.wis2.publishers.centres(), policies, source.bytes_per_day)
         self._used_bytes = Counter({day.centre: day.bytes for day in tx.wis2.days.of(source.name, self._today)})
-        self._days: dict[str, CentreDay] = {}
+        self._counts: dict[str, Counter[str]] = {}
+        """By centre, for its account of the day."""
 
     def take(self, heard: Sequence[Heard]) -> Taken:
         readable = [one for one in map(self._read, heard) if one is not None]
@@ -117,7 +118,8 @@ class _Intake:
                 stored[data_id], last[data_id] = notice, notice.last
         self._taken.readable = [(one.heard.broker, one.notification.published_at) for one in readable]
         self._tx.wis2.notices.take(stored.values())
-        self._tx.wis2.days.add(self._days.values())
+        source, today = self._source.name, self._today
+        self._tx.wis2.days.add(CentreDay(source, centre, today, **more) for centre, more in self._counts.items())
         for notice in stored.values():
             (self._taken.notices if notice.last.state is State.COMING else self._taken.others).append(notice)
         return self._taken
@@ -174,8 +176,9 @@ class _Intake:
             self._count(centre, refused=1)
 
     def _count(self, centre: str, **more: int) -> None:
-        day = self._days.get(centre) or CentreDay(self._source.name, centre, self._today)
-        self._days[centre] = replace(day, **{name: getattr(day, name) + count for name, count in more.items()})
+        counts = self._counts.setdefault(centre, Counter())
+        for name, count in more.items():
+            counts[name] += count
 
 
 STATES = {Verdict.TAKE: State.COMING, Verdict.WAIT: State.WAITING, Verdict.DELETE: State.DELETED}

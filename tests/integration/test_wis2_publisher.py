@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 
 from contract.test_ledger_publishers import PUBLISHER
 from downburst.bus.local import LocalBus
-from downburst.domain.bridges import BridgesNow, Broker, FetchedProduct, WantedProduct
+from downburst.domain.bridges import BridgesNow, Broker, FetchEnd, WantedProduct
 from downburst.domain.bridges.exporting import ExportedFile, ExportedProduct, Followed
 from downburst.domain.bridges.publishers import Step
 from downburst.domain.feeds import Feed
@@ -45,7 +45,7 @@ class Node:
         products = tuple(self._exported(feed, number, *one) for number, one in some)
         return Followed(self.epoch, len(self.products), after + len(some), products)
 
-    async def fetch(self, wanted: WantedProduct) -> FetchedProduct:
+    async def fetch(self, wanted: Sequence[WantedProduct], ended: Callable[[Sequence[FetchEnd]], None]) -> None:
         raise NotImplementedError
 
     async def ingest(self, path: Path, product: Product, *, remove: bool = True) -> Acknowledgement:

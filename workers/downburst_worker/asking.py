@@ -1,12 +1,12 @@
 """Requests of a hub's other parts to its node, while it runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
-from downburst.domain.bridges import FetchedProduct, WantedProduct
+from downburst.domain.bridges import FetchEnd, WantedProduct
 from downburst.domain.bridges.exporting import ExportedFile, Followed
 from downburst.domain.feeds import FeedLog
 from downburst.domain.products import Acknowledgement, Product
@@ -22,7 +22,7 @@ from downburst_worker.messages.delivery_lines import (
     product_facts,
 )
 from downburst_worker.messages.export_lines import export_job, exported_file, follow_job, followed
-from downburst_worker.messages.fetch_lines import fetch_job, fetched_product
+from downburst_worker.messages.fetch_lines import fetch_ends, fetch_job
 from downburst_worker.messages.log_lines import feed_logs
 from downburst_worker.messages.tracer_lines import traced_site, tracer_job
 from downburst_worker.node import Line, NodeProcess
@@ -61,9 +61,13 @@ class Asking:
         job = lines.ingest_job(str(path), product, digest=digest, remove=remove)
         return lines.acknowledgement(await self._node.ask("ingest", timeout_s=INGEST_S, **job))
 
-    async def fetch(self, wanted: WantedProduct) -> FetchedProduct:
-        """Fetches an announced product and stores it; raises `NotFetched` once all attempts have failed."""
-        return fetched_product(await self._node.ask("fetch", timeout_s=FETCH_S, **fetch_job(wanted)))
+    async def fetch(self, wanted: Sequence[WantedProduct], ended: Callable[[Sequence[FetchEnd]], None]) -> None:
+        """Fetches announced products of one feed and stores them; `ended` gets their ends as they come."""
+
+        def heard(answer: Line) -> None:
+            ended(fetch_ends(answer, len(wanted)))
+
+        heard(await self._node.ask("fetch", timeout_s=FETCH_S, heard=heard, **fetch_job(wanted)))
 
     async def follow(self, feed: str, after: int, *, limit: int = 100) -> Followed:
         """The products behind a number of a feed's log, in their order."""
@@ -136,7 +140,7 @@ class Asking:
 # A product of gigabytes is read, hashed and written before it is acknowledged.
 INGEST_S = 600.0
 FETCH_S = 3_600.0
-"""Five attempts of five minutes each, with pauses."""
+"""From one end of a group to the next: five attempts of five minutes each, with pauses."""
 PROOF_S = 9.0
 LOGS_S = 3.0
 BROWSE_S = 60.0

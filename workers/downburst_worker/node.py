@@ -19,6 +19,7 @@ from downburst.foundation.errors import DownburstError, Failure, NodeAway, from_
 from downburst.supervision import FAULTS, attempt, attempt_now, keep, start
 
 Line = dict[str, Any]
+Heard = Callable[[Line], None]
 
 
 class NodeProcess:
@@ -42,7 +43,7 @@ class NodeProcess:
         self._answer_s = answer_s
         self._process: asyncio.subprocess.Process | None = None
         self._supervisor: asyncio.Task[None] | None = None
-        self._waiting: dict[int, asyncio.Future[Line]] = {}
+        self._waiting: dict[int, _Waiting] = {}
         self._events: asyncio.Queue[Line] = asyncio.Queue(maxsize=EVENTS_WAITING)
         self._last_words: deque[str] = deque(maxlen=5)
         self._next_id = 0
@@ -78,32 +79,39 @@ class NodeProcess:
             with suppress(asyncio.CancelledError):
                 await self._supervisor
 
-    async def ask(self, do: str, *, timeout_s: float | None = None, **fields: object) -> Line:
+    async def ask(
+        self, do: str, *, timeout_s: float | None = None, heard: Heard | None = None, **fields: object
+    ) -> Line:
         """As `request`, but refused until the node has feeds and sites: a restarted one has none of them at first."""
         if not self.running:
             raise NodeAway("the node is not running; it is being restarted, try again in some seconds")
-        return await self.request(do, timeout_s=timeout_s, **fields)
+        return await self.request(do, timeout_s=timeout_s, heard=heard, **fields)
 
-    async def request(self, do: str, *, timeout_s: float | None = None, **fields: object) -> Line:
-        """Sends one job and waits for its answer; a refusal is raised as the corresponding error."""
+    async def request(
+        self, do: str, *, timeout_s: float | None = None, heard: Heard | None = None, **fields: object
+    ) -> Line:
+        """Sends one job and waits for its answer; a refusal is raised as the corresponding error.
+
+        Of a job with several answers, `heard` gets all but the last; each of them begins the timeout anew.
+        """
         process = self._process
         if process is None or process.stdin is None or process.stdin.is_closing():
             raise NodeAway("the node is not running; it is being restarted, try again in some seconds")
         self._next_id += 1
         job = self._next_id
-        answer: asyncio.Future[Line] = asyncio.get_running_loop().create_future()
-        self._waiting[job] = answer
+        limit_s = timeout_s or self._answer_s
         try:
-            process.stdin.write(json.dumps({"id": job, "do": do, **fields}).encode() + b"\n")
-            await process.stdin.drain()
-            async with asyncio.timeout(timeout_s or self._answer_s):
-                line = await answer
+            async with asyncio.timeout(limit_s) as limit:
+                waiting = self._waiting[job] = _Waiting(limit, limit_s, heard)
+                process.stdin.write(json.dumps({"id": job, "do": do, **fields}).encode() + b"\n")
+                await process.stdin.drain()
+                line = await waiting.last
         except TimeoutError:
             raise NodeAway(f"the node did not answer {do!r} in time; it may be overloaded, try again") from None
         except (ConnectionError, RuntimeError):
             raise NodeAway(f"the node ended before it accepted {do!r}; try again in some seconds") from None
         finally:
-            del self._waiting[job]
+            self._waiting.pop(job, None)
         return _accepted(line)
 
     async def _keep_or_fail(self, first: asyncio.Future[None]) -> None:
@@ -209,8 +217,8 @@ class NodeProcess:
             self._queue(line)
             return
         waiting = self._waiting.get(answered)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(line)
+        if waiting is not None:
+            waiting.take(line)
 
     def _queue(self, line: Line) -> None:
         try:
@@ -239,8 +247,25 @@ class NodeProcess:
 
     def _abandon(self) -> None:
         for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(NodeAway("the node ended before it answered; try again in some seconds"))
+            if not waiting.last.done():
+                waiting.last.set_exception(NodeAway("the node ended before it answered; try again in some seconds"))
+
+
+class _Waiting:
+    """A job that is not answered yet."""
+
+    def __init__(self, limit: asyncio.Timeout, limit_s: float, heard: Heard | None) -> None:
+        self._limit, self._limit_s, self._heard = limit, limit_s, heard
+        self.last: asyncio.Future[Line] = asyncio.get_running_loop().create_future()
+
+    def take(self, line: Line) -> None:
+        """Takes an answer, of which a job may have several."""
+        if self._heard is not None and line.get("more") is True:
+            if not self._limit.expired():
+                self._limit.reschedule(asyncio.get_running_loop().time() + self._limit_s)
+            self._heard(line)
+        elif not self.last.done():
+            self.last.set_result(line)
 
 
 async def _lines_of(stream: asyncio.StreamReader, handler: str) -> AsyncIterator[bytes]:

@@ -1,5 +1,7 @@
 """Rules of names: identical, also in wording, with the node's (crate model, names.rs)."""
 
+import re
+
 from downburst.foundation.errors import BadName
 
 
@@ -34,14 +36,14 @@ def check_product_id(text: str) -> str:
     length = len(_utf8(text, "product id"))
     if length > 255:
         raise BadName(f"the product id has {length} bytes; the limit is 255, so shorten it")
-    found = next(((index, char) for index, char in enumerate(text) if _control(char)), None)
+    found = _CONTROL.search(text)
     if found is not None:
-        position = len(text[: found[0]].encode())
+        position = len(text[: found.start()].encode())
         raise BadName(
-            f"the product id holds the control character U+{ord(found[1]):04X} at byte {position}; remove it",
+            f"the product id holds the control character U+{ord(found[0]):04X} at byte {position}; remove it",
             position=position,
         )
-    if ".." in text.replace("\\", "/").split("/"):
+    if ".." in text and ".." in text.replace("\\", "/").split("/"):
         raise BadName("the product id holds the path segment '..'; an id is a name, not a path; remove it")
     return text
 
@@ -100,10 +102,7 @@ def _alphanumeric(char: str) -> bool:
     return char.isascii() and char.isalnum()
 
 
-def _control(char: str) -> bool:
-    return ord(char) < 0x20 or 0x7F <= ord(char) <= 0x9F
-
-
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FEED_MARKS = "|_.-+~!:,@"
 _OWN_NAMES = frozenset({"local", "hub", "nobody"})
 """Rights depend on the caller's name, and the hub's own user is called `local`."""

@@ -35,7 +35,7 @@ def end(backlog: Backlog, ended: Iterable[Notice]) -> None:
 
 def test_products_come_in_their_order_and_no_read_is_needed() -> None:
     backlog = Backlog()
-    backlog.add(notices(range(40)))
+    backlog.add(notices(range(2 * AT_ONCE_OF_CENTRE)))
     first = backlog.begin()
     assert first == notices(range(AT_ONCE_OF_CENTRE))
     end(backlog, first)
@@ -45,14 +45,14 @@ def test_products_come_in_their_order_and_no_read_is_needed() -> None:
 
 def test_centres_take_turns_within_their_shares() -> None:
     backlog = Backlog()
-    for centre in ("a", "b", "c"):
+    for centre in "abcde":
         backlog.add(notices(range(40), centre=centre))
     begun = backlog.begin()
     assert len(begun) == AT_ONCE
-    assert [one.centre for one in begun[:4]] == ["a", "b", "c", "a"]
-    backlog.add(notices(range(1), centre="d"))
-    end(backlog, begun[:4])
-    assert "d" in {one.centre for one in backlog.begin()}
+    assert "".join(one.centre for one in begun[:6]) == "abcdea"
+    backlog.add(notices(range(1), centre="f"))
+    end(backlog, begun[:6])
+    assert "f" in {one.centre for one in backlog.begin()}
 
 
 def test_those_whose_end_is_not_recorded_leave_their_place_up_to_a_bound() -> None:

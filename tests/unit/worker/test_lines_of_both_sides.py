@@ -137,14 +137,16 @@ def jobs() -> dict[str, Line]:
             "/spool/1", Product("NGRID", "nam", SOME_TIME, "origin"), digest="d" * 64, remove=True
         ),
         "fetch": fetch_job(
-            WantedProduct(
-                "https://cache.example/1",
-                Product("NGRID", "nam", SOME_TIME, "de-dwd", b'{"source":"wis2"}'),
-                size_bytes=3,
-                digest=("sha3-256", "e" * 64),
-                may_ask_private=True,
-                login=OriginLogin("cache.example", "unl", "sesame"),
-            )
+            [
+                WantedProduct(
+                    "https://cache.example/1",
+                    Product("NGRID", "nam", SOME_TIME, "de-dwd", b'{"source":"wis2"}'),
+                    size_bytes=3,
+                    digest=("sha3-256", "e" * 64),
+                    may_ask_private=True,
+                    login=OriginLogin("cache.example", "unl", "sesame"),
+                )
+            ]
         ),
         "deliveries": deliveries_job(name, feed="NGRID", before=9, limit=5, site="unl.edu"),
         "browse": browse_job(browse),

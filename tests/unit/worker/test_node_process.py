@@ -76,6 +76,67 @@ async def test_answers_find_their_questions_whatever_their_order() -> None:
         assert all(answer["ok"] for answer in await asyncio.gather(*asked))
 
 
+ANSWERS_IN_PARTS = """
+import json, sys
+for text in sys.stdin:
+    job = json.loads(text)
+    for left in range(job.get("parts", 1) - 1, -1, -1):
+        line = {"answer": job["id"], "ok": True, "left": left} | ({"more": True} if left else {})
+        print(json.dumps(line), flush=True)
+    if job["do"] == "hangs":
+        print(json.dumps({"answer": job["id"], "ok": True, "more": True}), flush=True)
+"""
+
+
+@asynccontextmanager
+async def in_parts() -> AsyncIterator[NodeProcess]:
+    async with running(Told(), sys.executable, "-c", ANSWERS_IN_PARTS) as node:
+        yield node
+
+
+async def test_a_job_may_have_several_answers_of_which_the_last_is_returned() -> None:
+    heard = list[dict[str, Any]]()
+    async with in_parts() as node:
+        last, other = await asyncio.gather(node.ask("fetch", parts=3, heard=heard.append), node.ask("status"))
+    assert [line["left"] for line in heard] == [2, 1]
+    assert (last["left"], other["left"]) == (0, 0)
+    assert not node._waiting
+
+
+async def test_an_answer_that_can_not_be_used_costs_no_later_one() -> None:
+    lefts = list[int]()
+
+    def heard(line: dict[str, Any]) -> None:
+        lefts.append(line["left"])
+        raise KeyError(line["left"])
+
+    async with in_parts() as node:
+        assert (await node.ask("fetch", parts=3, heard=heard))["left"] == 0
+    assert lefts == [2, 1]
+    assert {fault.handler for fault in FAULTS.all()} == {"node.line"}
+
+
+async def test_each_of_several_answers_begins_the_timeout_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = list[float | None]()
+    reschedule = asyncio.Timeout.reschedule
+
+    def seen(limit: asyncio.Timeout, when: float | None) -> None:
+        moved.append(when)
+        reschedule(limit, when)
+
+    monkeypatch.setattr(asyncio.Timeout, "reschedule", seen)
+    heard = asyncio.Event()
+    async with in_parts() as node:
+        moved.clear()
+        asking = asyncio.create_task(node.ask("hangs", parts=0, heard=lambda _line: heard.set()))
+        await heard.wait()
+        begun, again = moved
+        asking.cancel()
+    assert begun is not None
+    assert again is not None
+    assert again > begun
+
+
 async def test_a_refusal_is_raised_as_what_it_stands_for() -> None:
     async with running(Told()) as node:
         with pytest.raises(BadPattern) as refused:
@@ -187,7 +248,7 @@ async def test_a_cancellation_that_comes_with_the_answer_is_not_lost() -> None:
         asking = asyncio.create_task(node.request("hush"))
         for _ in range(TICKS):
             await asyncio.sleep(0)
-        node._waiting[max(node._waiting)].set_result({"ok": True})
+        node._waiting[max(node._waiting)].take({"ok": True})
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

@@ -1,6 +1,6 @@
 """Bridges to other systems of notifications: their sources, and what came by them."""
 
-from downburst.domain.bridges.fetching import FetchedProduct, WantedProduct
+from downburst.domain.bridges.fetching import FetchEnd, WantedProduct
 from downburst.domain.bridges.intake import CentreDay, Ended, Hole, Last, Notice, State, Unsettled
 from downburst.domain.bridges.origins import OriginLogin
 from downburst.domain.bridges.sources import Broker, Wis2Source
@@ -12,7 +12,7 @@ __all__ = [
     "CentreCounts",
     "CentreDay",
     "Ended",
-    "FetchedProduct",
+    "FetchEnd",
     "Hole",
     "Last",
     "Notice",

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from downburst.domain.bridges.origins import OriginLogin
-from downburst.domain.products import Acknowledgement, Product
+from downburst.domain.products import Product
+from downburst.foundation.errors import DownburstError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,16 @@ class WantedProduct:
 
 
 @dataclass(frozen=True, slots=True)
-class FetchedProduct:
-    """The node's answer."""
+class FetchEnd:
+    """The end of one download of a group."""
 
-    acknowledgement: Acknowledgement
-    sha512: str
-    """In hexadecimal digits."""
+    place: int
+    """Of its product in the group, from 0."""
+    sequence: int | None = None
+    """The number of the product in its feed, which it may have had before; None: there is a refusal."""
+    size_bytes: int = 0
+    refusal: DownburstError | None = None
+
+
+GROUP_PRODUCTS = 64
+"""The most products of a group (crate hub, `FETCH_PRODUCTS_MAX`)."""

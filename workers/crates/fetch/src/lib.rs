@@ -22,6 +22,6 @@ mod limits;
 pub use address::may_connect;
 pub use attempts::{Attempts, Failed};
 pub use credentials::{Credentials, Login, Server};
-pub use digest::{Expected, Fetched, Method, Verifier};
+pub use digest::{Expected, Method, Verifier};
 pub use hops::{Hop, next_hop};
 pub use limits::Limits;

@@ -13,9 +13,11 @@ mod bounds;
 mod golden;
 mod jobs;
 
-pub(crate) use bounds::check_length;
+pub(crate) use bounds::{check_length, check_wanted};
 pub(crate) use downburst_hub::circuits::{CircuitTraffic, LeaseLine, ProbeLine};
-pub(crate) use downburst_hub::feeds::{DuplicateWord, DurabilityWord, FeedLine, FetchLine, IngestLine};
+pub(crate) use downburst_hub::feeds::{
+    DuplicateWord, DurabilityWord, FeedLine, FetchLine, IngestLine, WantedLine,
+};
 pub(crate) use downburst_hub::jobs::Failure;
 pub(crate) use downburst_hub::path_probes::PathProbeLine;
 pub(crate) use downburst_hub::upstreams::UpstreamLine;
@@ -60,7 +62,7 @@ pub(crate) enum Action {
     Plan(PlanLine),
     /// Ingests a complete product from a spool file.
     Ingest(IngestLine),
-    /// Fetches an announced product over HTTP, and ingests it.
+    /// Fetches announced products over HTTP, and ingests them.
     Fetch(FetchLine),
     /// Ingests, stores and reads back a product of the hub's own.
     Prove(ProveLine),
@@ -173,6 +175,11 @@ impl Lines {
         set(&mut line, "answer", json!(id));
         set(&mut line, "ok", json!(ok));
         self.send(line.to_string());
+    }
+
+    /// Answers a job that has several answers with one of them.
+    pub(crate) fn part(&self, id: u64, fields: &impl Serialize) {
+        self.found(id, fields);
     }
 
     /// Answers a job with its result, serialised directly.

@@ -27,20 +27,34 @@ impl IngestLine {
     ///
     /// A field can't be read, or the identifier is that of a heartbeat.
     pub fn described(&self, default_origin: &str) -> Result<DescribedIngest, Failure> {
-        let id = ProductId::parse(&self.product_id);
-        let id = id.map_err(|error| Failure::new("bad-id", error.to_string()))?;
+        let origin = self.origin.as_deref().unwrap_or(default_origin);
+        let digest = self.digest.as_deref().map(parsed_digest).transpose()?;
+        DescribedIngest::read(&self.product_id, origin, digest, self.properties.as_deref())
+    }
+}
+
+impl DescribedIngest {
+    /// Checks a description.
+    ///
+    /// # Errors
+    ///
+    /// As of [`IngestLine::described`].
+    pub(super) fn read(
+        product_id: &str,
+        origin: &str,
+        digest: Option<Digest>,
+        properties: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let id = ProductId::parse(product_id).map_err(|error| Failure::new("bad-id", error.to_string()))?;
         if id.is_heartbeat() {
             let sentence = format!(
-                "the product id {:?} begins as the hub's own heartbeats do; choose another one",
-                self.product_id
+                "the product id {product_id:?} begins as the hub's own heartbeats do; choose another one"
             );
             return Err(Failure::new("bad-id", sentence));
         }
-        let origin = Origin::parse(self.origin.as_deref().unwrap_or(default_origin));
-        let origin = origin.map_err(|error| Failure::bad_request(error.to_string()))?;
-        let digest = self.digest.as_deref().map(parsed_digest).transpose()?;
-        let properties = self.properties.as_deref().map(checked_properties).transpose()?;
-        Ok(DescribedIngest { id, origin, digest, properties })
+        let origin = Origin::parse(origin).map_err(|error| Failure::bad_request(error.to_string()))?;
+        let properties = properties.map(checked_properties).transpose()?;
+        Ok(Self { id, origin, digest, properties })
     }
 }
 

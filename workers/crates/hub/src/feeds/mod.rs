@@ -14,7 +14,7 @@ mod stretch_reads;
 mod wake_ups;
 mod write_groups;
 
-pub use fetch_lines::{FetchAnswer, FetchLine, StatedDigest};
+pub use fetch_lines::{FETCH_PRODUCTS_MAX, FetchAnswer, FetchEnd, FetchLine, StatedDigest, WantedLine};
 pub use fetching::{fill_in, lacking};
 pub use heartbeats::{AwaitedHeartbeats, Heartbeat};
 pub use ingest::{DescribedIngest, Written, parsed_digest};

@@ -20,6 +20,7 @@ use crate::hub::circuits::{Circuits, describe_host};
 use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
 use crate::hub::feeds::{Feeds, failure, head, random_u64, unknown_feed};
+use crate::hub::fetch;
 use crate::hub::figures::{Figures, silences, traffic};
 use crate::hub::legs::Legs;
 use crate::hub::legs::channels::Channels;
@@ -247,6 +248,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
         } else {
             Err(Failure::bad_request("this enrolment is no longer awaited"))
         }),
+        Action::Fetch(line) => drop(tokio::spawn(fetch::fetch(hub, id, line))),
         Action::Start(_) | Action::SenderKey { .. } | Action::Stop => {}
         // Answered by a task of its own, so that the next jobs need not wait.
         action => drop(tokio::spawn(async move { lines.answer(id, later(&hub, action).await) })),
@@ -257,7 +259,6 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
 async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
     match action {
         Action::Prove(line) => Arc::clone(hub).prove(line).await,
-        Action::Fetch(line) => answer(&hub.sources.fetching.fetch(hub, line).await?),
         Action::Upstreams { upstreams } => {
             hub.sources.upstreams.reconcile(hub, upstreams).await.map(|()| json!({}))
         }
@@ -288,6 +289,7 @@ async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
         | Action::Silences { .. }
         | Action::Plan(_)
         | Action::Ingest(_)
+        | Action::Fetch(_)
         | Action::CheckPattern { .. }
         | Action::Certify { .. }
         | Action::Clock(_)

@@ -104,7 +104,8 @@ pub async fn run_with(
 
 async fn serve(input: impl AsyncRead + Unpin, lines: Lines, connect: Connect) -> std::io::Result<()> {
     let clock = Clock::start(0);
-    let mut input = BufReader::new(input).lines();
+    // Each read of a process's input is a turn of another thread.
+    let mut input = BufReader::with_capacity(READ_BYTES, input).lines();
     let mut hub: Option<Arc<Hub>> = None;
     let mut ended = std::pin::pin!(crate::signals::ended());
     loop {
@@ -202,5 +203,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 type ByFeed<T> = BTreeMap<FeedName, T>;
 
+const READ_BYTES: usize = 256 << 10;
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 const LAST_WORDS: Duration = Duration::from_secs(2);

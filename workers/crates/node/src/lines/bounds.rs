@@ -7,8 +7,8 @@ use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
 use downburst_session::{FIRST_CATCH_UP, is_catch_up};
 
 use super::{
-    Action, ExportLine, FeedLine, FetchLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine,
-    ProbeLine, ProveLine, SiteLine, Start,
+    Action, ExportLine, FeedLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine, ProbeLine,
+    ProveLine, SiteLine, Start, WantedLine,
 };
 
 impl Job {
@@ -21,7 +21,7 @@ impl Job {
             Action::Sites { sites } => each("sites", sites, check_site),
             Action::Plan(plan) => check_plan(plan),
             Action::Ingest(line) => check_ingest(line),
-            Action::Fetch(line) => check_fetch(line),
+            Action::Fetch(line) => line.check(),
             Action::Prove(ProveLine { path, .. }) | Action::Export(ExportLine { path, .. }) => {
                 text("path", &path.to_string_lossy())
             }
@@ -88,7 +88,8 @@ fn check_ingest(line: &IngestLine) -> Result<(), String> {
     text("product_id", &line.product_id)
 }
 
-fn check_fetch(line: &FetchLine) -> Result<(), String> {
+/// The bounds of one product of a job, which hurts no other one.
+pub(crate) fn check_wanted(line: &WantedLine) -> Result<(), String> {
     line.created_us.map_or(Ok(()), |at| moment("created_us", at))?;
     most("size", line.size.unwrap_or(0), INTEGER_MAX)?;
     text("url", &line.url)?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use downburst_fetch::{
-    Credentials, Expected, Failed, Fetched, Hop, Limits, Login, Server, Verifier, may_connect, next_hop,
+    Credentials, Expected, Failed, Hop, Limits, Login, Server, Verifier, may_connect, next_hop,
 };
 use reqwest::header::{ACCEPT_ENCODING, LOCATION, RETRY_AFTER};
 use reqwest::{Certificate, Client, RequestBuilder, Response, Url, redirect};
@@ -49,7 +49,7 @@ impl Downloads {
         Self { authorities, ..Self::default() }
     }
 
-    pub(super) async fn attempt(&self, download: &Download<'_>) -> Result<(Fetched, Spooled), Failed> {
+    pub(super) async fn attempt(&self, download: &Download<'_>) -> Result<Spooled, Failed> {
         match tokio::time::timeout(download.limits.time(), self.fetch(download)).await {
             Ok(found) => found,
             Err(_) => {
@@ -59,7 +59,7 @@ impl Downloads {
         }
     }
 
-    async fn fetch(&self, download: &Download<'_>) -> Result<(Fetched, Spooled), Failed> {
+    async fn fetch(&self, download: &Download<'_>) -> Result<Spooled, Failed> {
         let allows_private = download.limits.private;
         let client = if allows_private { &self.private } else { &self.public };
         let client = client
@@ -129,7 +129,7 @@ fn hop(url: &Url) -> Hop<'_> {
 }
 
 /// Spools the bytes while they are checked.
-async fn stored(mut response: Response, download: &Download<'_>) -> Result<(Fetched, Spooled), Failed> {
+async fn stored(mut response: Response, download: &Download<'_>) -> Result<Spooled, Failed> {
     let mut verifier = Verifier::new(download.expected.clone(), download.most_bytes);
     let mut spool = Spool::new(download.path.to_owned());
     loop {
@@ -139,8 +139,8 @@ async fn stored(mut response: Response, download: &Download<'_>) -> Result<(Fetc
         spool.take(&chunk).await.map_err(|error| disk(&error))?;
     }
     // A file that is replaced while it is fetched is whole at the next attempt.
-    let fetched = verifier.finish().map_err(Failed::Differs)?;
-    Ok((fetched, spool.finish().await.map_err(|error| disk(&error))?))
+    verifier.finish().map_err(Failed::Differs)?;
+    spool.finish().await.map_err(|error| disk(&error))
 }
 
 fn disk(error: &std::io::Error) -> Failed {

@@ -1,7 +1,7 @@
 //! The bytes of a download on their way to the log: small products in memory, others in a file.
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,13 +14,14 @@ pub(super) struct Spool {
     path: PathBuf,
     held: Vec<u8>,
     file: Option<Arc<File>>,
+    has_file: bool,
     is_whole: bool,
 }
 
 impl Spool {
     /// `path`: the file for a product that is too large for memory.
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, held: Vec::new(), file: None, is_whole: false }
+        Self { path, held: Vec::new(), file: None, has_file: false, is_whole: false }
     }
 
     /// Takes the next bytes.
@@ -37,7 +38,7 @@ impl Spool {
     /// # Errors
     /// The disk does not take the last of them.
     pub(super) async fn finish(mut self) -> io::Result<Spooled> {
-        if self.file.is_none() {
+        if !self.has_file {
             return Ok(Spooled::AtHand(Bytes::from(std::mem::take(&mut self.held))));
         }
         self.write().await?;
@@ -46,9 +47,10 @@ impl Spool {
     }
 
     async fn write(&mut self) -> io::Result<()> {
+        self.has_file = true;
         let (path, file, bytes) = (self.path.clone(), self.file.take(), std::mem::take(&mut self.held));
         let work = move || {
-            let file = file.map_or_else(|| File::create_new(&path).map(Arc::new), Ok)?;
+            let file = file.map_or_else(|| created(&path), Ok)?;
             (&*file).write_all(&bytes)?;
             Ok::<_, io::Error>(file)
         };
@@ -58,9 +60,15 @@ impl Spool {
     }
 }
 
+/// Most products need neither the file nor its directory.
+fn created(path: &Path) -> io::Result<Arc<File>> {
+    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    File::create_new(path).map(Arc::new)
+}
+
 impl Drop for Spool {
     fn drop(&mut self) {
-        if !self.is_whole {
+        if self.has_file && !self.is_whole {
             let _ = std::fs::remove_file(&self.path);
         }
     }
