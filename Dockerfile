@@ -42,6 +42,14 @@ COPY services/dashboard/dist /page
 FROM ${PROGRAMS} AS programs
 FROM ${PAGE} AS page
 
+FROM ${PYTHON_IMAGE} AS guide
+WORKDIR /build
+COPY requirements-docs.lock ./
+RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements-docs.lock
+COPY pyproject.toml ./
+COPY docs docs
+RUN python -m sphinx -q -W -c docs/site -d /tmp/doctrees -b html docs /guide
+
 FROM ${PYTHON_IMAGE} AS python-build
 WORKDIR /build
 RUN python -m venv /opt/downburst
@@ -58,6 +66,7 @@ COPY contract contract
 COPY scheduler scheduler
 COPY services services
 COPY workers/downburst_worker workers/downburst_worker
+COPY docs docs
 RUN /opt/downburst/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM ${PYTHON_IMAGE}
@@ -65,12 +74,14 @@ RUN useradd --system --uid 7370 --home-dir /var/lib/downburst --shell /usr/sbin/
     && install -d -o downburst -g downburst -m 0700 /var/lib/downburst /var/lib/downburst-tokens
 COPY --from=python-build /opt/downburst /opt/downburst
 COPY --from=page /page /usr/share/downburst/dashboard
+COPY --from=guide /guide /usr/share/downburst/guide
 COPY --from=programs /programs/ /usr/local/bin/
 # A container's own loopback is of no use to others, so both ports listen on every address; publish only what is meant
 # to be reached, and keep HTTP behind a proxy that knows its users.
 ENV PATH=/opt/downburst/bin:$PATH \
     DOWNBURST_DATA_DIR=/var/lib/downburst \
     DOWNBURST_DASHBOARD_DIR=/usr/share/downburst/dashboard \
+    DOWNBURST_GUIDE_DIR=/usr/share/downburst/guide \
     DOWNBURST_NODE=/usr/local/bin/downburst-node \
     DOWNBURST_HTTP=0.0.0.0:7371 \
     DOWNBURST_SITES=0.0.0.0:7370

@@ -1,7 +1,7 @@
 # Every target prepares what it needs; a second run finds it done. `make help` lists all.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-bench demo check test test-all lint unit sim contract integration system nightly \
+.PHONY: help setup setup-test setup-bench docs demo check test test-all lint unit sim contract integration system nightly \
 	node-kafka test-cluster test-peers compose-smoke air-gap deb audit sbom release pictures \
 	bench bench-multicast bench-unicast bench-disk bench-circuits bench-paths bench-scheduler bench-ldm bench-people \
 	bench-probes bench-bridges bench-distributed bench-beside bench-spacing bench-seeds \
@@ -18,6 +18,9 @@ setup-test: ## Prepare the tests as well: their programs, PostgreSQL, Java, ipro
 
 setup-bench: ## Prepare the measurements: the optimised programs, and everything that tests use
 	@scripts/setup.sh bench && scripts/setup.sh tools
+
+docs: ## Build the documentation in dist/docs: the site that a hub serves at /guide/, and manual pages
+	@scripts/setup.sh docs
 
 demo: setup ## Run a hub, five sites and several feeds on this machine; options by ARGS="..."
 	@.venv/bin/downburst demo $(ARGS)

@@ -12,6 +12,8 @@ MAINTAINER="Downburst's maintainers <maintainers@downburst.invalid>"
 # The Python that hubs run with is Debian's.
 PYTHON=/usr/bin/python3
 STAGING='' ARCHITECTURE=''
+# A machine may have both packages, so that each page belongs to one of them.
+MANUAL_OF_SITES=(man1/downburst-node.1 man7/downburst-site-guide.7 man7/downburst-quick-start-site.7)
 # Files are as old as the commit that they are of: the same sources make the same package.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH
@@ -22,6 +24,7 @@ main() {
         command -v "${program%%:*}" >/dev/null || fail "${program%%:*} is missing." "apt-get install ${program##*:}"
     done
     [[ -x $TARGET/release/downburst-node ]] || fail "There is no downburst-node to pack." "Run make setup first."
+    [[ -d dist/docs/man ]] || fail "There are no manual pages to pack." "Run make docs first."
     ARCHITECTURE=$(dpkg --print-architecture)
     trap 'rm -rf "$STAGING"' EXIT
     STAGING=$(mktemp -d -t downburst-deb.XXXXXX)
@@ -36,6 +39,7 @@ node() {
     install -D -m 0644 -t "$root/usr/lib/systemd/system" packaging/systemd/downburst-site.service
     install -D -m 0640 packaging/node/site.conf "$root/etc/downburst/site.conf"
     install -D -m 0644 -t "$root/usr/share/doc/downburst-node" docs/site-guide.md
+    manual "$root" "${MANUAL_OF_SITES[@]}"
     pack node downburst-node "$(libraries "$root/usr/bin/downburst-node"), passwd" <<'DESCRIPTION'
 Description: receives meteorology feeds from a Downburst hub
  A receiving site of Downburst: it keeps a connection to its hub, takes
@@ -52,6 +56,9 @@ hub() {
 exec $PYTHON -I /usr/lib/downburst/run.py \"\$@\""
     install -D -m 0755 packaging/hub/downburst-upgrade "$root/usr/sbin/downburst-upgrade"
     cp -r services/dashboard/dist "$lib/downburst/dashboard"
+    cp -r dist/docs/html "$lib/downburst/guide"
+    manual "$root"
+    (cd "$root/usr/share/man" && rm -f "${MANUAL_OF_SITES[@]/%/.gz}")
     # A hub and its node speak one release's lines, so it has its own; a site on the same machine may have another.
     program downburst-node "$lib"
     if [[ -x $TARGET/release/downburst-node-kafka ]]; then
@@ -72,6 +79,16 @@ Description: distributes meteorology feeds from a hub to many receiving sites
  travel (unicast, circuits or reliable multicast), sends them, and records
  how late each came at each site.
 DESCRIPTION
+}
+
+# manual ROOT [PAGE...]: compressed manual pages; all of them where none is named.
+manual() {
+    local root=$1 page pages=("${@:2}")
+    ((${#pages[@]})) || mapfile -t pages < <(cd dist/docs/man && printf '%s\n' man*/*)
+    for page in "${pages[@]}"; do
+        mkdir -p "$root/usr/share/man/${page%/*}"
+        gzip --best --no-name --stdout "dist/docs/man/$page" >"$root/usr/share/man/$page.gz"
+    done
 }
 
 # program NAME FOLDER: a program of the build, without its lines for debuggers.

@@ -160,6 +160,10 @@ NAMES = {
 }
 """SPDX's identifiers of what classifiers on PyPI call them."""
 EXCEPTIONS = {
+    ("python", "docutils"): (
+        "License :: Public Domain AND BSD-3-Clause AND License :: OSI Approved :: GNU General Public License (GPL)",
+        "builds the documentation, no part of the product; its one file under the GPL, for Emacs, is not installed",
+    ),
     ("python", "psycopg"): (
         "LGPL-3.0-only",
         "a library of its own that the hub imports as it is, and that users can replace",

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Prepares everything that the named purpose needs. A second run finds it all done.
 #
-#   scripts/setup.sh demo       downburst-node, the page, .venv (the default)
+#   scripts/setup.sh demo       downburst-node, the page, the documentation, .venv (the default)
+#   scripts/setup.sh docs       the documentation alone, and what builds it
 #   scripts/setup.sh bench      the optimised programs of measurements as well
 #   scripts/setup.sh tools      for tests: all but the programs, which are built beside the first tests
 #   scripts/setup.sh test       tools, and the programs and tests of the crates
@@ -19,16 +20,17 @@ main() {
     echo "Setting up ($purpose)"
     packages cc=build-essential
     python
-    rust_and_node
+    [[ $purpose == docs ]] || rust_and_node
     python_environment
-    dashboard
+    [[ $purpose == docs ]] || dashboard
     case $purpose in
-    demo) node_binary downburst-node ;;
+    docs) documentation ;;
+    demo) node_binary downburst-node && documentation ;;
     bench) node_binary downburst-node downburst-wire downburst-load downburst-swarm ;;
     tools) tools ;;
     test) tools && programs_to_test ;;
     test-all) tools && programs_to_test && helm ;;
-    *) fail "There is no set-up for '$purpose'." "Choose demo, bench, tools, test or test-all." ;;
+    *) fail "There is no set-up for '$purpose'." "Choose demo, docs, bench, tools, test or test-all." ;;
     esac
     echo "Set-up is complete ($purpose)."
 }
@@ -215,6 +217,10 @@ built_all() {
     for program in "$@"; do
         [[ -x $TARGET/$profile/$program ]] || return 1
     done
+}
+
+documentation() {
+    "$ROOT/scripts/docs.sh"
 }
 
 dashboard() {

@@ -154,6 +154,7 @@ lint_python() {
     check lint "ruff format" "$BIN/ruff" format --check .
     check lint "mypy" "$BIN/mypy"
     check lint "import layers" "$BIN/lint-imports"
+    check lint "documentation" scripts/docs.sh check
     check lint "dashboard types" npm run check --silent --prefix services/dashboard
     check lint "licences" "$VENV_PYTHON" scripts/licences.py
     if command -v shellcheck >/dev/null; then

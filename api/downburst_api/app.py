@@ -46,8 +46,8 @@ from downburst_api.upstreams import routes as upstreams
 from downburst_api.users import routes as users
 
 
-def create_app(runtime: Runtime, *, page: Path | None = None) -> FastAPI:
-    """The api of one hub, with the built page from this directory; opens neither network nor files by itself."""
+def create_app(runtime: Runtime, *, page: Path | None = None, guide: Path | None = None) -> FastAPI:
+    """The api of one hub, with page and guide as built in these directories; opens neither network nor files."""
     app = FastAPI(
         title="Downburst",
         # FastAPI's own pages load their scripts from elsewhere.
@@ -61,7 +61,7 @@ def create_app(runtime: Runtime, *, page: Path | None = None) -> FastAPI:
     problems.install(app)
     for module in MODULES:
         app.include_router(module.router)
-    dashboard.mount(app, page)
+    dashboard.mount(app, page, guide)
     openapi.install(app)
     app.add_middleware(Idempotency, ledger=runtime.ledger)
     authorization.install(app, runtime.gate, runtime.settings.limits, [module.router for module in MODULES])

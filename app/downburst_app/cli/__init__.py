@@ -181,5 +181,6 @@ COMMANDS = {
     "drill": ("hub.drill:drill", "Test a backup."),
     "migrate": ("hub.processes:migrate", "Bring the ledger's schema up to date."),
     "node-path": ("hub.processes:node_path", "Print where the downburst-node binary is."),
+    "help": ("help:show_topic", "Show a guide, or the page of a command; without a topic list all of them."),
 }
 """By name: module and attribute, and the line in the list of commands, with which the help of the command begins."""

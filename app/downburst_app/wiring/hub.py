@@ -192,7 +192,7 @@ class Hub:
                 "free space, or keep fewer hours: downburst log advise shows the use of each feed",
             )
         runtime = self._runtime(alarms, counted)
-        self._front.open(prepare(create_app(runtime, page=_dashboard(settings))))
+        self._front.open(prepare(create_app(runtime, page=_dashboard(settings), guide=_guide(settings))))
 
     async def _prepare_data_dir(self, reserve: Reserve) -> bool:
         """Takes the data directory for this process; true if the reserve was released, because the disk was full."""
@@ -414,7 +414,15 @@ def _empty(directory: Path) -> None:
 
 
 def _dashboard(settings: Settings) -> Path | None:
-    places = (settings.dashboard_dir, _ROOM / "downburst/dashboard", _ROOM.parent / "services/dashboard/dist")
+    return _built(settings.dashboard_dir, _ROOM / "downburst/dashboard", _ROOM.parent / "services/dashboard/dist")
+
+
+def _guide(settings: Settings) -> Path | None:
+    return _built(settings.guide_dir, _ROOM / "downburst/guide", _ROOM.parent / "dist/docs/html")
+
+
+def _built(*places: Path | None) -> Path | None:
+    """The first of these directories that has pages."""
     return next((place for place in places if place is not None and (place / "index.html").is_file()), None)
 
 

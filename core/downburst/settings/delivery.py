@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class DeliverySettings(BaseModel):
-    """Settings without a section of their own: their names stand at the top level."""
+    """The flow of products through a hub. These names stand at the top level of the file."""
 
     max_product_bytes: int = Field(
         default=4_294_967_296,

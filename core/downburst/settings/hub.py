@@ -143,6 +143,6 @@ def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"there is no setting {where!r}; remove it or correct its name (docs/operator-guide.md lists all)"
+        return f"there is no setting {where!r}; remove it or correct its name ('downburst help settings' lists all)"
     what = str(first["msg"]).removeprefix("Value error, ")
     return f"the setting {where!r} can't be used: {what}" if where else f"the settings can't be used: {what}"

@@ -6,7 +6,7 @@ from downburst.settings.section import Section
 
 
 class LimitSettings(Section):
-    """What callers may take of the api at a time. A tenant is a site, a user or a token; without a login, an address.
+    """Limits of concurrent use of the api. A tenant is a site, a user or a token; without a login, an address.
 
     The hub's own user, whose token lies in the data directory, has no budget: that user can stop the hub anyway.
     """

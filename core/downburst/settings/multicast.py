@@ -10,14 +10,20 @@ from downburst.settings.section import Section
 class FeedMulticast(Section):
     """How one feed multicasts, where that differs from the hub's other feeds."""
 
-    interface: str | None = None
-    network: IPv4Network | IPv6Network | None = None
-    rate_bps: int | None = Field(default=None, gt=0)
-    hops: int | None = Field(default=None, ge=1, le=255)
-    burst_bytes: int | None = Field(default=None, ge=2_000)
-    parity_percent: float | None = Field(default=None, ge=0, le=30)
-    loss_quantile: float | None = Field(default=None, ge=0, le=1)
-    repair_s: int | None = Field(default=None, ge=1, le=3_600)
+    interface: str | None = Field(default=None, description="As `multicast.interface`, for this feed.")
+    network: IPv4Network | IPv6Network | None = Field(
+        default=None, description="As `multicast.network`, for this feed."
+    )
+    rate_bps: int | None = Field(default=None, gt=0, description="As `multicast.rate_bps`, for this feed.")
+    hops: int | None = Field(default=None, ge=1, le=255, description="As `multicast.hops`, for this feed.")
+    burst_bytes: int | None = Field(default=None, ge=2_000, description="As `multicast.burst_bytes`, for this feed.")
+    parity_percent: float | None = Field(
+        default=None, ge=0, le=30, description="As `multicast.parity_percent`, for this feed."
+    )
+    loss_quantile: float | None = Field(
+        default=None, ge=0, le=1, description="As `multicast.loss_quantile`, for this feed."
+    )
+    repair_s: int | None = Field(default=None, ge=1, le=3_600, description="As `multicast.repair_s`, for this feed.")
 
     @field_validator("network")
     @classmethod
@@ -48,7 +54,7 @@ class CatchUpSettings(Section):
 
 
 class MulticastSettings(Section):
-    """How this hub multicasts."""
+    """Multicast of this hub."""
 
     enabled: bool = Field(
         default=True, description="Whether any feed may go by multicast; off: the scheduler gives this as its reason."

@@ -9,7 +9,7 @@ from downburst.settings.addresses import split_address
 
 
 class ProcessSettings(BaseModel):
-    """Settings without a section of their own: their names stand at the top level."""
+    """The processes of a hub on its machine. These names stand at the top level of the file."""
 
     name: str = Field(
         default="hub",
@@ -37,6 +37,10 @@ class ProcessSettings(BaseModel):
     )
     dashboard_dir: Path | None = Field(
         default=None, description="The built page; none: looked for beside this program and in the source tree."
+    )
+    guide_dir: Path | None = Field(
+        default=None,
+        description="The built documentation; none: looked for beside this program and in the source tree.",
     )
     node_answer_s: float = Field(
         default=30.0,

@@ -4,7 +4,7 @@ from pydantic import BaseModel, Field, field_validator
 
 
 class RecordSettings(BaseModel):
-    """Settings without a section of their own: their names stand at the top level."""
+    """Ledger, history and raw receipts. These names stand at the top level of the file."""
 
     ledger_url: str = Field(
         default="",

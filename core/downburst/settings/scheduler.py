@@ -12,7 +12,7 @@ class FeedScheduling(Section):
 
 
 class SchedulerSettings(Section):
-    """When the scheduler decides; times are divided by `time_scale`."""
+    """Decisions of the scheduler; times are divided by `time_scale`."""
 
     step_s: float = Field(
         default=10.0, gt=0, description="Seconds between two reviews of each feed. The default makes six a minute."

@@ -6,7 +6,7 @@ from downburst.settings.section import Section
 
 
 class SenderSettings(Section):
-    """Who a sender is among those of its hub; read by `downburst sender` alone."""
+    """The identity of a sender among those of its hub; read by `downburst sender` alone."""
 
     name: str = Field(
         default="",

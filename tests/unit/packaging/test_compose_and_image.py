@@ -156,7 +156,7 @@ def test_the_image_needs_no_frontend_of_its_own_and_drops_root() -> None:
     assert lines.index("USER downburst") < lines.index('CMD ["downburst", "hub"]')
 
 
-@pytest.mark.parametrize("extra", ["requirements-image.lock", "requirements-build.lock"])
+@pytest.mark.parametrize("extra", ["requirements-image.lock", "requirements-build.lock", "requirements-docs.lock"])
 def test_the_locks_agree(extra: str) -> None:
     versions = locked("requirements.lock") | locked("requirements-build.lock")
     assert locked(extra).items() <= versions.items()
@@ -168,6 +168,7 @@ def test_the_locks_agree(extra: str) -> None:
         "requirements.lock",
         "requirements-image.lock",
         "requirements-build.lock",
+        "requirements-docs.lock",
         "services/dashboard/package-lock.json",
         ".npmrc",
         "services/dashboard/.npmrc",

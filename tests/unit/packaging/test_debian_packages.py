@@ -10,6 +10,7 @@ import pytest
 
 from downburst.settings.hub import load_settings
 from downburst_app.cli import COMMANDS
+from downburst_app.cli.help import documents, topics_of
 
 PACKAGING = Path(__file__).resolve().parents[3] / "packaging"
 UNITS = sorted((PACKAGING / "systemd").glob("*.service"))
@@ -63,3 +64,11 @@ def test_scripts_of_maintainers_stop_at_errors_and_can_be_run(path: Path) -> Non
 def test_data_and_credentials_outlive_a_purge() -> None:
     for path in SCRIPTS:
         assert not re.search(r"\brm\b", path.read_text()), path
+
+
+def test_pages_of_the_manual_that_sites_get_are_topics() -> None:
+    script = (PACKAGING.parent / "scripts" / "deb.sh").read_text()
+    found = re.search(r"^MANUAL_OF_SITES=\(([^)]*)\)", script, re.MULTILINE)
+    assert found
+    topics = {f"man{one.section}/downburst-{one.name}.{one.section}" for one in topics_of(documents())}
+    assert set(found[1].split()) <= topics

@@ -9,13 +9,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 DECISIONS = {int(path.name[:4]): path.name for path in (ROOT / "docs/adr").glob("[0-9]*.md")}
+DOCS = ("docs", "docs/adr", "docs/reference", "docs/reference/commands")
 NAMED = re.compile(r"\b(?:ADR|[Dd]ecision) (\d{1,4})\b")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def documents() -> Iterator[Path]:
-    for folder in (ROOT, ROOT / "docs", ROOT / "docs/adr", ROOT / "monitoring", ROOT / "charts/downburst"):
-        yield from sorted(folder.glob("*.md"))
+    for folder in ("", *DOCS, "monitoring", "charts/downburst"):
+        yield from sorted((ROOT / folder).glob("*.md"))
 
 
 def name_of(path: Path) -> str:
