@@ -1,4 +1,4 @@
-"""`bridges password` and `publishers password`: other passwords at brokers, which no answer of a hub shows."""
+"""`bridges password` and `publishers password`: new passwords at brokers, which no answer of a hub shows."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +25,7 @@ def set_bridge_password(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Set another password for the brokers of a source; it connects anew, and loses nothing.
+    """Set a new password for the brokers of a source; it connects anew, and loses nothing.
 
     Example: downburst bridges password dwd --password-file secret
     """
@@ -41,7 +41,7 @@ def set_bridge_password(
         raise BadInput(f"the password of {left[0]} would be lost; leave --broker out to set one password for all")
     wanted = [_with_password(one, user, password) if one["url"] in meant else _plain(one) for one in brokers]
     changed = client.ask("PATCH", "v1", "bridges", bridge, json={"brokers": wanted})
-    show(changed) if as_json else print(f"source {bridge} has another password at {', '.join(meant)}")
+    show(changed) if as_json else print(f"source {bridge} has a new password at {', '.join(meant)}")
 
 
 def set_publisher_password(
@@ -52,7 +52,7 @@ def set_publisher_password(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Set another password for the broker of a publisher.
+    """Set a new password for the broker of a publisher.
 
     Example: downburst publishers password synop --password-file secret
     """
@@ -60,7 +60,7 @@ def set_publisher_password(
     broker = client.ask("GET", "v1", "publishers", publisher)["broker"]
     wanted = {"broker": _with_password(broker, user, password)}
     changed = client.ask("PATCH", "v1", "publishers", publisher, json=wanted)
-    show(changed) if as_json else print(f"publisher {publisher} has another password at {broker['url']}")
+    show(changed) if as_json else print(f"publisher {publisher} has a new password at {broker['url']}")
 
 
 def password_in(path: Path | None) -> str | None:
