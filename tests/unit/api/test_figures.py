@@ -96,7 +96,7 @@ def _live(hub: Asked, clock: FakeClock) -> None:
 
 async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
     seen = await told.ask("GET", "/v1/overview")
-    parts = "hub now faults throughput feeds sites upstreams ldm_sources circuits"
+    parts = "hub now faults status incidents throughput feeds sites upstreams ldm_sources circuits"
     assert set(seen) == set(parts.split())
     assert seen["hub"]["node"] == {"running": True, "restarts": 0}
     assert set(seen["hub"]["probes"]) == {one.name for one in told.runtime.probes.all()}
