@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Builds the tools to test charts and clusters from Go modules, into a folder outside of the repository:
+# Builds the tools to test charts, clusters and sign-in from Go modules, into a folder outside of the repository:
 #
 #   scripts/cluster-tools.sh helm            Helm (two minutes of one processor)
 #   scripts/cluster-tools.sh checks          kubeconform
 #   scripts/cluster-tools.sh control-plane   API server, controller manager, scheduler (a quarter of an hour, once)
 #   scripts/cluster-tools.sh node            kubelet, kube-proxy, kubectl, CoreDNS; containerd etc. from Debian
+#   scripts/cluster-tools.sh dex             dex, a provider of OpenID Connect, from its sources (four minutes)
 #   scripts/cluster-tools.sh built           builds nothing: whether Helm, kubeconform and the control plane are there
 #   scripts/cluster-tools.sh node-built      builds nothing: whether all of a node is there as well
 #
@@ -22,6 +23,9 @@ KUBECONFORM_MODULE=github.com/yannh/kubeconform/cmd/kubeconform@v$KUBECONFORM
 KUBERNETES=1.35.4
 MODULE=$CACHE/kubernetes-$KUBERNETES
 COREDNS=1.14.3
+DEX=2.45.0
+# A folder or repository with dex's sources; modules that replace others can't be installed by their names.
+DEX_SOURCE=${DOWNBURST_DEX_SOURCE:-https://github.com/dexidp/dex}
 PARTS=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl)
 HINT="If a download failed, check the network (go env GOPROXY) and run it again; what was built is kept."
 
@@ -60,7 +64,8 @@ main() {
             [[ -x /usr/lib/cni/bridge ]] || step apt-cni "Debian package: containernetworking-plugins" \
                 "Run by hand: apt-get install containernetworking-plugins" install containernetworking-plugins
             ;;
-        *) fail "There is no '$wanted' here." "Choose helm, checks, control-plane or node." ;;
+        dex) own dex "dex, from $DEX_SOURCE (four minutes the first time)" "$DEX_SOURCE $DEX" build_dex ;;
+        *) fail "There is no '$wanted' here." "Choose helm, checks, control-plane, node or dex." ;;
         esac
     done
 }
@@ -143,6 +148,17 @@ build_coredns() {
     rm -rf "$module" && mkdir -p "$module" && cp "$ROOT/scripts/go/coredns.go" "$module/main.go" && cd "$module" &&
         go mod init downburst.invalid/coredns && go get "github.com/coredns/coredns@v$COREDNS" && go mod tidy &&
         go build -trimpath -ldflags '-s -w' -o "$BIN/coredns" .
+}
+
+# A folder of sources is built as it is; of a repository, the release.
+build_dex() {
+    local source=$DEX_SOURCE
+    if [[ ! -f $source/go.mod ]]; then
+        source=$CACHE/dex-$DEX
+        rm -rf "$source"
+        timeout 120 git clone --quiet --depth 1 --branch "v$DEX" "$DEX_SOURCE" "$source" || return 1
+    fi
+    cd "$source" && GOMAXPROCS=1 go build -p 1 -trimpath -ldflags '-s -w' -o "$BIN/dex" ./cmd/dex
 }
 
 build_pause() {

@@ -29,7 +29,7 @@ main() {
     bench) node_binary downburst-node downburst-wire downburst-load downburst-swarm ;;
     tools) tools ;;
     test) tools && programs_to_test ;;
-    test-all) tools && programs_to_test && helm ;;
+    test-all) tools && programs_to_test && helm && dex ;;
     *) fail "There is no set-up for '$purpose'." "Choose demo, docs, bench, tools, test or test-all." ;;
     esac
     echo "Set-up is complete ($purpose)."
@@ -98,6 +98,17 @@ helm() {
     fi
     "$ROOT/scripts/cluster-tools.sh" helm ||
         echo "  Helm is not there; tests of the chart's rendering will be skipped and say so"
+}
+
+# The provider of OpenID Connect at which tests sign in, from its sources; four minutes the first time.
+dex() {
+    [[ -n ${DOWNBURST_DEX:-} ]] && return
+    if ! command -v go >/dev/null; then
+        echo "  no Go to build dex with: tests of sign-in at a provider will be skipped and say so"
+        return
+    fi
+    "$ROOT/scripts/cluster-tools.sh" dex ||
+        echo "  dex is not there (DOWNBURST_DEX_SOURCE names a folder with its sources); its tests will be skipped"
 }
 
 optional_packages() {

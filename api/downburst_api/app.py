@@ -25,6 +25,8 @@ from downburst_api.latency import routes as latency
 from downburst_api.ldm import routes as ldm
 from downburst_api.measurements import routes as measurements
 from downburst_api.metrics import scrape
+from downburst_api.oidc import routes as oidc
+from downburst_api.oidc.provider import Provider
 from downburst_api.ordering import routes as ordering
 from downburst_api.overview import document, now, stream
 from downburst_api.plans import routes as plans
@@ -46,8 +48,13 @@ from downburst_api.upstreams import routes as upstreams
 from downburst_api.users import routes as users
 
 
-def create_app(runtime: Runtime, *, page: Path | None = None, guide: Path | None = None) -> FastAPI:
-    """The api of one hub, with page and guide as built in these directories; opens neither network nor files."""
+def create_app(
+    runtime: Runtime, *, page: Path | None = None, guide: Path | None = None, provider: Provider | None = None
+) -> FastAPI:
+    """The api of one hub, with page and guide as built in these directories; opens neither network nor files.
+
+    `provider`: the provider of OpenID Connect, if another than the one of the settings is wanted.
+    """
     app = FastAPI(
         title="Downburst",
         # FastAPI's own pages load their scripts from elsewhere.
@@ -58,6 +65,8 @@ def create_app(runtime: Runtime, *, page: Path | None = None, guide: Path | None
         responses=dict.fromkeys((400, 401, 403, 404, 429, 503), openapi.REFUSED),
     )
     app.state.runtime = runtime
+    oidc_settings = runtime.settings.access.oidc
+    app.state.provider = provider or (Provider(oidc_settings, runtime.clock) if oidc_settings.issuer else None)
     problems.install(app)
     for module in MODULES:
         app.include_router(module.router)
@@ -78,6 +87,7 @@ def prepare(app: FastAPI) -> FastAPI:
 
 MODULES = (
     sessions,
+    oidc,
     users,
     access_requests,
     self_service,

@@ -1055,9 +1055,9 @@ def show_resend(resend: int) -> Call[resends.Resend]:
     return Call("GET", path_of("v1", "resends", resend), resends.Resend)
 
 
-def sign_out() -> Call[None]:
-    """Ends the session that the request shows, if there is one."""
-    return Call("DELETE", path_of("v1", "session"), None)
+def sign_out() -> Call[access.SignedOut]:
+    """Ends the session that the request shows, if there is one; a provider's user may sign out there as well."""
+    return Call("DELETE", path_of("v1", "session"), access.SignedOut)
 
 
 def who_am_i() -> Call[access.Who]:
@@ -1083,6 +1083,11 @@ def make_link() -> Call[access.SignInLink]:
 def change_password(body: access.PasswordChange) -> Call[None]:
     """Changes the user's own password; every session of the user ends."""
     return Call("PUT", path_of("v1", "session", "password"), None, body=body)
+
+
+def ways_to_sign_in() -> Call[access.SignInWays]:
+    """The ways to sign in: by password, and at the hub's provider of OpenID Connect, if it has one."""
+    return Call("GET", path_of("v1", "session", "ways"), access.SignInWays)
 
 
 def list_siblings(*, cursor: str | None = None, limit: int | None = None) -> Call[list[siblings.SiblingSite]]:

@@ -138,6 +138,29 @@ class SessionBegun(Rights):
     """Left out for browsers, which get a cookie."""
 
 
+class SignedOut(Answer):
+    """The end of a session."""
+
+    continue_at: str | None
+    """The provider's page on which the user signs out there as well; null: there is none."""
+
+
+class SignInProvider(Answer):
+    """The provider of OpenID Connect at which users of a hub may sign in."""
+
+    name: str
+    problem: str | None
+    """Why signing in there fails at present, in one sentence; null: it answers."""
+
+
+class SignInWays(Answer):
+    """The ways to sign in to a hub: by password, and by its provider if it has one."""
+
+    provider: SignInProvider | None
+    refusals: dict[str, str]
+    """Sentences by the codes with which a sign-in at the provider leads back: `#sign-in-refused=CODE`."""
+
+
 class SignInLink(Answer):
     """A link that signs a browser in once: what follows the page's address."""
 
@@ -153,20 +176,22 @@ class Invitation(Answer):
 
 
 class User(Answer):
-    """A person who signs in with a password."""
+    """A person who signs in with a password, or at a provider of OpenID Connect."""
 
     user: str
     role: Role
     site: str | None
     active: bool
     has_password: bool
-    """False until the invitation was accepted."""
+    """False until the invitation was accepted, and for users of a provider."""
     created_at: datetime | None
+    issuer: str | None
+    """The provider at which the user signs in; null: a local user."""
 
     @classmethod
     def of(cls, user: access.User, /, **more: Any) -> Self:
         """A user for clients."""
-        kept = members(user, without=("password_hash",), user="name")
+        kept = members(user, without=("password_hash", "subject"), user="name")
         return cls(**kept, has_password=user.password_hash is not None, **more)
 
 

@@ -16,7 +16,7 @@ def test_the_machine_is_looked_at_and_products_are_watched(starter: Starter) -> 
     findings = json.loads(told.stdout)
     assert {one["about"] for one in findings} == {
         *("system", "clock", "multicast", "amt", "buffers", "privileges", "real-time", "transports"),
-        *("disk", "ports", "versions", "probes", "bridges"),
+        *("disk", "ports", "versions", "probes", "bridges", "sign-in"),
     }
     bad = [one for one in findings if one["state"] == "bad"]
     assert told.returncode == (1 if bad else 0), told.stdout

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,9 +23,18 @@ ROOT = Path(__file__).resolve().parents[2]
 class Hub:
     """`downburst hub` as a child, with a client for its api."""
 
-    def __init__(self, data_dir: Path, name: str = "hub", *, without_login: str = "nothing") -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        name: str = "hub",
+        *,
+        without_login: str = "nothing",
+        http: str = "127.0.0.1:0",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.data_dir, self.name, self.without_login = data_dir, name, without_login
-        self.http, self.sites = "127.0.0.1:0", "127.0.0.1:0"
+        self.http, self.sites = http, "127.0.0.1:0"
+        self.environment = dict(environment or {})
         self.receivers: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
@@ -40,7 +49,7 @@ class Hub:
         assert (ROOT / "services/dashboard/dist/index.html").exists(), "the page is not built; run: make setup"
         argv = [str(Path(sys.executable).with_name("downburst")), "hub", "--data-dir", str(self.data_dir)]
         argv += ["--http", self.http, "--sites", self.sites]
-        environment = {**os.environ, "DOWNBURST_NODE": node_binary(), "DOWNBURST_NAME": self.name}
+        environment = {**os.environ, "DOWNBURST_NODE": node_binary(), "DOWNBURST_NAME": self.name, **self.environment}
         environment["DOWNBURST_ACCESS__WITHOUT_LOGIN"] = self.without_login
         self.process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment)
         self.http, self.sites = self._addresses()

@@ -419,6 +419,7 @@ async def _access(play: Played, ledger: Ledger) -> None:
     await ask("PUT", "/v1/session/password", body={"old": long, "new": "another long sentence of mine"})
     play.client.headers["authorization"] = AUTHORIZATION["Authorization"]
     await ask("GET", "/v1/session")
+    await ask("GET", "/v1/session/ways")
     await ask("DELETE", "/v1/session")
 
 

@@ -1,5 +1,6 @@
 """Routes of the caller: signing in and out, one-time links, the own password."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,6 @@ from downburst.domain.access import (
     Caller,
     LinkKind,
     Role,
-    Session,
     User,
     acting,
     hashed,
@@ -23,11 +23,12 @@ from downburst.foundation.errors import BadInput, DownburstError, NotSignedIn, R
 from downburst.foundation.passwords import hash_password, is_password
 from downburst.ledger import Transaction
 from downburst.network.addresses import network_of
-from downburst_api.border.authentication import LOCAL_CALLER, caller_of_user
 from downburst_api.border.authorization import cookie_name, shown_by
 from downburst_api.http.parameters import Asking, Hub
+from downburst_api.oidc.routes import AnyProvider, base_url
 from downburst_api.runtime import Runtime
-from downburst_contract.access import LinkUse, PasswordChange, SessionBegun, SignIn, SignInLink, Who
+from downburst_api.sessions.beginning import begin_session, keep_in_browser, rights
+from downburst_contract.access import LinkUse, PasswordChange, SessionBegun, SignedOut, SignIn, SignInLink, Who
 
 router = APIRouter(prefix="/v1/session", tags=["access"])
 
@@ -35,7 +36,7 @@ router = APIRouter(prefix="/v1/session", tags=["access"])
 @router.get("")
 async def who_am_i(hub: Hub, caller: Asking) -> Who:
     """The caller and its rights; without a login `user` is null."""
-    return Who(**_rights(caller), hub=hub.settings.name)
+    return Who(**rights(caller), hub=hub.settings.name)
 
 
 @router.post("", status_code=201, response_model=SessionBegun, responses={401: {}, 429: {}})
@@ -48,18 +49,18 @@ async def sign_in(hub: Hub, request: Request, wanted: SignIn) -> JSONResponse:
     return await _begin(hub, request, user, bearer=wanted.bearer)
 
 
-@router.delete("", status_code=204)
-async def sign_out(hub: Hub, request: Request) -> JSONResponse:
-    """Ends the session that the request shows, if there is one."""
-    shown = shown_by(request.scope)
+@router.delete("", response_model=SignedOut)
+async def sign_out(hub: Hub, request: Request, provider: AnyProvider) -> JSONResponse:
+    """Ends the session that the request shows, if there is one; a provider's user may sign out there as well."""
+    shown, ended = shown_by(request.scope), []
     for secret in (shown.bearer, shown.cookie):
         if secret is not None and secret.startswith(SESSION_PREFIX):
-            ended = hashed(secret)
-            await hub.ledger.write(lambda tx, ended=ended: tx.access.sessions.end(ended))  # type: ignore[misc]
+            sha256 = hashed(secret)
+            ended.append(await hub.ledger.write(lambda tx, sha256=sha256: _ended(tx, sha256)))  # type: ignore[misc]
     hub.gate.forget()
-    answer = JSONResponse(None, status_code=204)
-    answer.body = b""
-    answer.init_headers({})
+    is_of_provider = any(user is not None and not user.is_local for user in ended)
+    there = await provider.sign_out_url(f"{base_url(request, provider)}/") if provider and is_of_provider else None
+    answer = JSONResponse(SignedOut(continue_at=there).model_dump())
     answer.delete_cookie(cookie_name(request.scope))
     return answer
 
@@ -102,8 +103,11 @@ async def make_link(hub: Hub, caller: Asking) -> SignInLink:
 @router.put("/password", status_code=204, responses={401: {}, 403: {}})
 async def change_password(hub: Hub, caller: Asking, wanted: PasswordChange) -> None:
     """Changes the user's own password; every session of the user ends."""
-    if not caller.known or await hub.ledger.read(lambda tx: tx.access.users.find(caller.name)) is None:
+    user = await hub.ledger.read(lambda tx: tx.access.users.find(caller.name))
+    if not caller.known or user is None:
         raise Refused("only a signed-in user can change a password")
+    if not user.is_local:
+        raise Refused(f"{user.name} signs in at {user.issuer}; change the password there")
     if await _judged(hub, caller.peer, caller.name, wanted.old) is None:
         raise Refused("the old password is wrong")
     new = await hub.gate.hashing.run(caller.peer, caller.name, hash_password, wanted.new)
@@ -127,6 +131,13 @@ async def _judged(hub: Runtime, peer: str, name: str, password: str) -> User | N
     return user
 
 
+def _ended(tx: Transaction, sha256: str) -> User | None:
+    """Ends a session; its user."""
+    found = tx.access.sessions.find(sha256)
+    tx.access.sessions.end(sha256)
+    return None if found is None else found[1]
+
+
 def _used(tx: Transaction, sha256: str, name: str | None, password: str | None) -> User | None:
     link = tx.access.links.use(sha256)
     if link.kind is LinkKind.FIRST:
@@ -145,31 +156,12 @@ def _used(tx: Transaction, sha256: str, name: str | None, password: str | None) 
 
 async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: bool) -> JSONResponse:
     """Begins a session, and makes the answer with its secret."""
-    secret = new_secret(SESSION_PREFIX)
-    lifetime = timedelta(hours=hub.settings.access.session_hours)
-    name = None if user is None else user.name
-    caller = LOCAL_CALLER if user is None else caller_of_user(user)
-    if caller is None:
-        raise DownburstError("a user who may not sign in signed in")
-
-    def keep(tx: Transaction) -> Session:
-        tx.access.audit.record("session", caller.name, "signed in", after={"role": caller.role})
-        return tx.access.sessions.add(hashed(secret), name, lifetime=lifetime)
-
-    with acting(Caller(caller.name, caller.role, caller.scopes, caller.site, peer=shown_by(request.scope).peer)):
-        session = await hub.ledger.write(keep)
-    told: dict[str, Any] = {"session": secret} if bearer else {}
-    begun = SessionBegun(**_rights(caller), expires_at=session.expires_at, **told)
-    answer = JSONResponse(begun.model_dump(mode="json", exclude_unset=True), status_code=201)
+    begun = await begin_session(hub, request, user, hours=hub.settings.access.session_hours)
+    shown: dict[str, Any] = {"session": begun.secret} if bearer else {}
+    body = SessionBegun(**rights(begun.caller), expires_at=begun.expires_at, **shown)
+    answer = JSONResponse(body.model_dump(mode="json", exclude_unset=True), status_code=201)
     if not bearer:
-        answer.set_cookie(
-            cookie_name(request.scope),
-            secret,
-            max_age=round(lifetime.total_seconds()),
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-        )
+        keep_in_browser(answer, request, begun)
     return answer
 
 
@@ -186,16 +178,7 @@ def _needed(password: str | None) -> str:
 
 
 def _with_password(user: User, password_hash: str) -> User:
-    return User(user.name, user.role, user.site, password_hash, user.active)
-
-
-def _rights(caller: Caller) -> dict[str, Any]:
-    return {
-        "user": caller.name if caller.known else None,
-        "role": caller.role,
-        "site": caller.site,
-        "scopes": sorted(caller.scopes),
-    }
+    return replace(user, password_hash=password_hash)
 
 
 SIGN_IN_LINK = timedelta(minutes=10)

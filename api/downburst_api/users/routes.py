@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
@@ -16,6 +16,7 @@ from downburst.domain.access import (
     hashed,
     new_secret,
 )
+from downburst.foundation.errors import Refused
 from downburst.foundation.moments import moment
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.access import token_scopes
@@ -58,7 +59,7 @@ async def show_user(hub: Hub, user: str) -> shapes.User:
 async def change_user(hub: Hub, user: str, wanted: shapes.UserChange) -> shapes.User:
     """Changes a user's rights; a user who loses rights is signed out immediately."""
     given = wanted.model_dump(exclude_unset=True)
-    kept = await hub.ledger.write(lambda tx: tx.access.users.change(replace(tx.access.users.one(user), **given)))
+    kept = await hub.ledger.write(lambda tx: _changed(tx, tx.access.users.one(user), given))
     hub.gate.forget()
     return shapes.User.of(kept)
 
@@ -75,6 +76,15 @@ async def invite_again(hub: Hub, user: str) -> shapes.Invitation:
     """Creates another invitation, for a forgotten password; the old password is valid until a new one is chosen."""
     secret = new_secret(LINK_PREFIX)
     return await hub.ledger.write(lambda tx: invited(tx, tx.access.users.one(user), secret))
+
+
+def _changed(tx: Transaction, user: User, given: dict[str, Any]) -> User:
+    """A user with other rights; role and site of a provider's user follow from the groups at each sign-in."""
+    if not user.is_local and given.keys() & {"role", "site"}:
+        raise Refused(
+            f"{user.name} has the role of a group at {user.issuer}; change the groups, or access.oidc.roles"
+        )
+    return tx.access.users.change(replace(user, **given))
 
 
 @router.get("/access-tokens")

@@ -5,13 +5,14 @@ stored: passwords as argon2 hashes, everything else as the SHA-256 of a random t
 """
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
+from typing import Self
 
 from downburst.foundation.errors import BadInput
 from downburst.foundation.names import check_site_name, check_user_name
@@ -64,7 +65,7 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person who signs in with a password."""
+    """A person who signs in with a password, or at a provider of OpenID Connect."""
 
     name: str
     role: Role
@@ -74,10 +75,40 @@ class User:
     """None until the invitation was accepted."""
     active: bool = True
     created_at: datetime | None = None
+    issuer: str | None = None
+    """The provider that identifies the user, and decides on role and site at each sign-in; None: a local user."""
+    subject: str | None = None
+    """The provider's own identifier of the user, which is never given to another person."""
 
     def __post_init__(self) -> None:
         check_user_name(self.name)
         check_role(self.role, self.site)
+
+    @property
+    def is_local(self) -> bool:
+        """True if the user signs in with a password of this hub."""
+        return self.issuer is None
+
+
+class SeveralSites(BadInput):
+    """Groups that make a person the administrator of more than one site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The role that a group of an identity provider gives to its members; with the role `site`, the site."""
+
+    role: Role
+    site: str | None = None
+
+    @classmethod
+    def parsed(cls, text: str) -> Self:
+        """The grant written as `viewer`, `operator`, `admin` or `site:NAME`; raises `BadInput` for another text."""
+        if text.startswith(_SITE):
+            return cls(Role.SITE, check_site_name(text.removeprefix(_SITE)))
+        if text not in _RANKS:
+            raise BadInput(f"{text[:80]!r} is no role of a group; write viewer, operator, admin or site:NAME")
+        return cls(Role(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +218,20 @@ class Caller:
         return scope in self.scopes
 
 
+def grant_of(groups: Iterable[str], grants: Mapping[str, Grant]) -> Grant | None:
+    """The widest grant of a person's groups; None if no group has one. `grants`: by group.
+
+    A role for the whole hub is wider than that of a site. Raises `SeveralSites` if two sites are left to choose from.
+    """
+    found = {grants[group] for group in groups if group in grants}
+    whole = [one for one in found if one.role is not Role.SITE]
+    if whole:
+        return max(whole, key=lambda one: _RANKS.index(one.role))
+    if len(found) > 1:
+        raise SeveralSites("the groups belong to several sites; a user has one")
+    return found.pop() if found else None
+
+
 def check_role(role: Role, site: str | None) -> None:
     """Requires a site for the role of a site's user, and none for other roles."""
     if (role is Role.SITE) != (site is not None):
@@ -237,3 +282,5 @@ TOKEN_PREFIX = "dba_"  # noqa: S105 - a prefix
 LOCAL_PREFIX = "dbo_"
 REQUEST_PREFIX = "dbq_"
 LINK_PREFIX = "dbl_"
+_SITE = "site:"
+_RANKS = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from downburst.settings.oidc import OidcSettings
 from downburst.settings.section import Section
 
 
@@ -37,3 +38,4 @@ class AccessSettings(Section):
     audit_days: float = Field(
         default=1_100.0, gt=0, description="Days that the audit is kept. The default is a little over three years."
     )
+    oidc: OidcSettings = OidcSettings()

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 
-import { differences, linkIn, useLink, whoAmI, type Change } from './access'
+import { differences, linkIn, providerAddress, refusalIn, signOut, useLink, whoAmI, type Change } from './access'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -23,6 +23,25 @@ test.each([
   await useLink({ kind, secret: 'dbl_x' }, 'anna', 'secret')
   expect(asked.mock.calls[0]?.[0]).toBe('./v1/session/link')
   expect(JSON.parse(String(asked.mock.calls[0]?.[1].body))).toEqual(expected)
+})
+
+test.each([
+  ['#sign-in-refused=no-group', 'no-group'],
+  ['#sign-in-refused=<b>', null],
+  ['#sign-in-refused=', null],
+  ['#sites/unl.edu', null],
+])('the address %s carries the refusal %o', (hash, expected) => expect(refusalIn(hash)).toBe(expected))
+
+test('a sign-in at the provider returns to the place on the page', () => {
+  expect(providerAddress('#sites/unl.edu?days=3')).toBe('./v1/session/oidc?at=sites%2Funl.edu%3Fdays%3D3')
+  expect(providerAddress('#sign-in-refused=expired')).toBe('./v1/session/oidc?at=')
+  expect(providerAddress('')).toBe('./v1/session/oidc?at=')
+})
+
+test('signing out leads on to the provider where the hub says so', async () => {
+  const page = 'https://login.example/logout'
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify({ continue_at: page }), { status: 200 })))
+  await expect(signOut()).resolves.toBe(page)
 })
 
 test('a refusal is thrown as its sentence', async () => {

@@ -1,8 +1,8 @@
 /** The user of the page, and sign-in by password or by a link that works once. */
-import type { Change, Who } from './api'
+import type { Change, SignedOut, SignInWays, Who } from './api'
 import { call } from './hub'
 
-export type { Change, Role, Who } from './api'
+export type { Change, Role, SignInWays, Who } from './api'
 
 /** What a one-time link in the address is for. */
 export type LinkKind = 'welcome' | 'invitation' | 'sign-in'
@@ -26,8 +26,24 @@ export async function signIn(user: string, password: string): Promise<void> {
   await call('POST', 'session', { user, password })
 }
 
-export async function signOut(): Promise<void> {
-  await call('DELETE', 'session')
+/** Ends the session here; the page of the provider on which the user signs out there as well, if there is one. */
+export async function signOut(): Promise<string | null> {
+  return (await call<SignedOut>('DELETE', 'session')).continue_at
+}
+
+export function waysToSignIn(): Promise<SignInWays> {
+  return call<SignInWays>('GET', 'session/ways')
+}
+
+/** Where a sign-in at the hub's provider begins; afterwards the page opens again at the same place. */
+export function providerAddress(hash: string): string {
+  const place = refusalIn(hash) === null ? hash.replace(/^#/, '') : ''
+  return `./v1/session/oidc?at=${encodeURIComponent(place)}`
+}
+
+/** The code of a refused sign-in at the provider, which the hub puts into the page's address. */
+export function refusalIn(hash: string): string | null {
+  return /^#sign-in-refused=([a-z-]{1,40})$/.exec(hash)?.[1] ?? null
 }
 
 /** Uses a one-time link: the first administrator gives name and password, an invited user a password. */

@@ -3016,6 +3016,26 @@ export interface SignInLink {
   expires_at: string
 }
 
+/** The provider of OpenID Connect at which users of a hub may sign in. */
+export interface SignInProvider {
+  name: string
+  /** Why signing in there fails at present, in one sentence; null: it answers. */
+  problem: string | null
+}
+
+/** The ways to sign in to a hub: by password, and by its provider if it has one. */
+export interface SignInWays {
+  provider: SignInProvider | null
+  /** Sentences by the codes with which a sign-in at the provider leads back: `#sign-in-refused=CODE`. */
+  refusals: Record<string, string>
+}
+
+/** The end of a session. */
+export interface SignedOut {
+  /** The provider's page on which the user signs out there as well; null: there is none. */
+  continue_at: string | null
+}
+
 /** Alarms that nobody is told of until a moment; null stands for all. */
 export interface Silence {
   number: number
@@ -3853,15 +3873,17 @@ export interface UsedToday {
   orders: number
 }
 
-/** A person who signs in with a password. */
+/** A person who signs in with a password, or at a provider of OpenID Connect. */
 export interface User {
   user: string
   role: Role
   site: string | null
   active: boolean
-  /** False until the invitation was accepted. */
+  /** False until the invitation was accepted, and for users of a provider. */
   has_password: boolean
   created_at: string | null
+  /** The provider at which the user signs in; null: a local user. */
+  issuer: string | null
 }
 
 /** Properties of a user; those left out stay. */
@@ -3877,9 +3899,11 @@ export interface UserInvited {
   role: Role
   site: string | null
   active: boolean
-  /** False until the invitation was accepted. */
+  /** False until the invitation was accepted, and for users of a provider. */
   has_password: boolean
   created_at: string | null
+  /** The provider at which the user signs in; null: a local user. */
+  issuer: string | null
   fragment: string
   link_expires_at: string
 }

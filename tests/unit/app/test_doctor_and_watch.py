@@ -22,6 +22,7 @@ def _quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_may_listen", lambda _, port: port not in TAKEN)
     monkeypatch.setattr(doctor, "_health_of", lambda _: None)
     monkeypatch.setattr(doctor, "_bridges_of", lambda _: ([], []))
+    monkeypatch.setattr(doctor, "provider_found", lambda _: [])
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_every_look_finds_something_and_none_breaks_off(settings: Settings) -> N
     findings = list(doctor.examine(settings))
     assert {one.about for one in findings} == {
         *("system", "clock", "multicast", "amt", "buffers", "privileges", "real-time", "transports"),
-        *("disk", "ports", "versions", "probes", "bridges"),
+        *("disk", "ports", "versions", "probes", "bridges", "sign-in"),
     }
     assert {one.state for one in findings} <= {"ok", "weak", "bad"}
     assert all(one.sentence and "\n" not in one.sentence for one in findings)

@@ -107,4 +107,6 @@ def _print_link(hub: str, made: dict[str, Any], *, as_json: bool) -> None:
 def _state(user: dict[str, Any]) -> str:
     if not user["active"]:
         return "may not sign in"
+    if user["issuer"] is not None:
+        return f"signs in at {user['issuer']}"
     return "active" if user["has_password"] else "invited"

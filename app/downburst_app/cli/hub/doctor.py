@@ -26,6 +26,7 @@ from downburst.settings.addresses import split_address
 from downburst_app.cli.client import AsJson, HubClient, show
 from downburst_app.cli.hub.brokers import brokers_found
 from downburst_app.cli.hub.findings import BAD, OK, WEAK, Finding, Found
+from downburst_app.cli.hub.sign_in_provider import provider_found
 from downburst_worker.binary import find_node
 
 if TYPE_CHECKING:
@@ -301,6 +302,14 @@ def _bridges(settings: "Settings") -> Iterator[Found]:
     yield from brokers_found(sources, publishers, datetime.now(UTC))
 
 
+def _sign_in(settings: Settings) -> Iterator[Found]:
+    """The provider at which users of a running hub sign in."""
+    if _hub_answers(settings.http):
+        yield from provider_found(settings.http)
+    else:
+        yield OK, f"no hub answers at {settings.http}; the provider of a running hub is checked here"
+
+
 def multicast_is_heard() -> bool:
     """Joins a group on the default interface, sends to it and waits a second for the packet."""
     with (
@@ -386,6 +395,7 @@ _LOOKS: "dict[str, Callable[[Settings], Iterator[Found]]]" = {
     "versions": _versions,
     "probes": _probes,
     "bridges": _bridges,
+    "sign-in": _sign_in,
 }
 _REMEDIES = {
     "event-loop": "wait some seconds and check again; if it persists, read the hub's log and restart the hub",

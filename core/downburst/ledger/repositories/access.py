@@ -39,6 +39,12 @@ class Users:
         row = self._connection.execute(select(users).where(users.c.name == name)).one_or_none()
         return None if row is None or not is_user_name(row.name) else _user(row)
 
+    def of_identity(self, issuer: str, subject: str) -> User | None:
+        """The user whom a provider identifies by this subject, if there is one."""
+        query = select(users).where(users.c.issuer == issuer, users.c.subject == subject)
+        row = self._connection.execute(query).one_or_none()
+        return None if row is None else _user(row)
+
     def one(self, name: str) -> User:
         """The user; refuses an unknown name."""
         user = self.find(name)
@@ -247,7 +253,8 @@ def _of(column: Column[Any], user: str | None) -> ColumnElement[bool]:
 
 
 def _shown(user: User) -> dict[str, Any]:
-    return {"role": user.role.value, "site": user.site, "active": user.active}
+    shown = {"role": user.role.value, "site": user.site, "active": user.active}
+    return shown if user.is_local else shown | {"issuer": user.issuer}
 
 
 def _user(row: Row[Any]) -> User:

@@ -151,7 +151,7 @@ GROWTH: Mapping[str, Growth] = {
     "traffic_hours": Growth("the hub", (Kept("one for each feed and hour, kept for", HISTORY_DAYS),)),
     "traffic_minutes": Growth("the hub", (Kept("one for each feed and minute, kept for", HISTORY_DAYS),)),
     "upstreams": Growth("operators", (limits.UPSTREAMS,)),
-    "users": Growth("administrators", (limits.USERS,)),
+    "users": Growth("administrators; members of mapped groups, by signing in at a provider", (limits.USERS,)),
     "wis2_days": Growth("the hub", (Kept("one for each source, centre and day, kept for", HISTORY_DAYS),)),
     "wis2_holes": Growth("the hub", (limits.WIS2_HOLES_OF_SOURCE,)),
     "wis2_notices": Growth(

@@ -13,6 +13,10 @@ users = Table(
     Column("password_hash", Text),
     Column("active", Boolean, nullable=False),
     Column("created_at", Instant, nullable=False),
+    # The identity of a user who signs in at a provider of OpenID Connect.
+    Column("issuer", String(500)),
+    Column("subject", String(255)),
+    Index("ix_users_identity", "issuer", "subject", unique=True),
 )
 
 access_tokens = Table(

@@ -6,7 +6,7 @@ from alembic import op
 from downburst.ledger.migrations.columns import required
 
 revision = "0021"
-down_revision = "0019"
+down_revision = "0020"
 branch_labels = None
 depends_on = None
 
