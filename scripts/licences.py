@@ -169,6 +169,8 @@ EXCEPTIONS = {
         "a library of its own that the hub imports as it is, and that users can replace",
     ),
     ("python", "psycopg-binary"): ("LGPL-3.0-only", "as psycopg"),
+    ("npm", "@fontsource-variable/inter"): ("OFL-1.1", "a font, bundled unchanged with the page"),
+    ("npm", "svelte-toolbelt"): ("none", "MIT by its file LICENSE; package.json names none"),
 }
 """Licence and reason of packages that are allowed with a licence that others may not have."""
 

@@ -109,7 +109,7 @@ def shoot(address: str, out: Path, shown: dict[str, Any]) -> None:
 
 def check(page: Page, shown: dict[str, Any]) -> None:
     """Fails unless the page is live and shows the feeds and sites of the hub."""
-    expect(page.locator("header .dot.good")).to_be_visible()
+    expect(page.locator("header [data-state=live]")).to_be_visible()
     for feed in shown["feeds"]:
         row = page.get_by_test_id(f"feed {feed['feed']}")
         expect(row).to_contain_text(feed["plan"]["transport"])

@@ -77,7 +77,7 @@ def shoot(bridged: BridgedHub, out: Path) -> None:
 
 def check(page: Page) -> None:
     """Fails unless the page shows both bridges with their signals."""
-    expect(page.locator("header .dot.good")).to_be_visible()
+    expect(page.locator("header [data-state=live]")).to_be_visible()
     source, publisher = page.get_by_test_id("bridge-global"), page.get_by_test_id("publisher-synop")
     expect(source).to_contain_text("1 of 2 brokers in order.")
     expect(source.get_by_test_id(f"centre {ABOVE}").locator(".warn")).to_contain_text("4 products")

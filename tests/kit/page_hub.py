@@ -13,11 +13,35 @@ from typing import Self
 from urllib.parse import quote
 
 import httpx
+from playwright.sync_api import Page
 
 from kit.node import node_binary
 
 PATIENCE_MS = 60_000
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def go(page: Page, title: str) -> None:
+    """Opens a page by its title, as a user does: by the rail, and from there by the links of its section."""
+    pages = page.get_by_role("navigation", name="Pages")
+    pages.get_by_role("link", name=SECTIONS.get(title, title), exact=True).click()
+    if title == "Alarms":
+        page.get_by_role("link", name="All alarms").click()
+    elif title in SECTIONS:
+        page.get_by_role("navigation", name="In this section").get_by_role("link", name=title, exact=True).click()
+
+
+SECTIONS = {
+    "Alarms": "Now",
+    "Volume": "Latency",
+    "Circuits": "Network",
+    "Distribution tree": "Network",
+    "Relays": "Network",
+    "Requests": "Admin",
+    "Users": "Admin",
+    "Audit": "Admin",
+}
+"""Sections of pages that are not in the rail themselves, for a user who sees several pages of each."""
 
 
 class Hub:

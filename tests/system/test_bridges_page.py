@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from kit.axe import every_page_fits, no_serious_finding
 from kit.capabilities import needs
-from kit.page_hub import Hub
+from kit.page_hub import Hub, go
 from kit.wis2.bridged_hub import ABOVE, BUDGET, GTS, WITHIN, BridgedHub
 from system.test_words_on_pages import GLUED
 
@@ -27,7 +27,7 @@ def opened(bridged: BridgedHub, page: Page) -> tuple[Locator, Locator]:
     """The panels of the source and of the publisher."""
     page.goto(bridged.hub.command("login", "--link").stdout.strip())
     page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Bridges").click()
+    go(page, "Bridges")
     return page.get_by_test_id("bridge-global"), page.get_by_test_id("publisher-synop")
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from kit.axe import every_page_fits, no_serious_finding
 from kit.capabilities import needs
-from kit.page_hub import Hub
+from kit.page_hub import Hub, go
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
 # No host has this interface, so a node of the test changes nothing on the machine.
@@ -292,7 +292,7 @@ def _open_as_admin(hub: Hub, page: Page, address: str = "") -> None:
 
 
 def _go_to_circuits(page: Page) -> None:
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Circuits", exact=True).click()
+    go(page, "Circuits")
     expect(page.get_by_role("heading", name="All circuits")).to_be_visible()
 
 

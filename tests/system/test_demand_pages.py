@@ -13,7 +13,7 @@ from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes, OrderU
 from downburst.ledger import Ledger
 from kit.axe import every_page_fits, no_serious_finding
 from kit.capabilities import needs
-from kit.page_hub import Hub
+from kit.page_hub import Hub, go
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
 ORDERS_ASKED, DRY_RUNS = 100, 101
@@ -169,7 +169,7 @@ def _open_as_operator(hub: Hub, page: Page) -> None:
 
 
 def _go_to_circuits(page: Page) -> None:
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Circuits", exact=True).click()
+    go(page, "Circuits")
     expect(page.get_by_role("heading", name="All circuits")).to_be_focused()
     page.get_by_role("navigation", name="View of circuits").get_by_role("link", name="List").click()
 

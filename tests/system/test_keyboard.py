@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from kit.axe import no_serious_finding
 from kit.page_hub import Hub
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
@@ -22,7 +23,7 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
 def signed_in(hub: Hub, page: Page, tmp_path: Path) -> Page:
     """An administrator's page of a hub with a site that receives."""
     hub.post("feeds", feed="NGRID")
-    hub.post("sites", site="unl.edu")
+    hub.post("sites", site="unl.edu", organisation="University")
     hub.post("sites/unl.edu/subscriptions", feed="NGRID")
     hub.receive("unl.edu", tmp_path / "near")
     page.goto(hub.command("login", "--link").stdout.strip())
@@ -67,10 +68,62 @@ def _walk(page: Page, address: str) -> None:
 
 
 def test_another_page_is_announced_and_the_title_has_the_focus(signed_in: Page) -> None:
-    for title, heading in (("Alarms", "^Alarms$"), ("Sites", "^All sites$"), ("Latency", "^Latency.* at all sites$")):
+    signed_in.get_by_role("link", name="All alarms").press("Enter")
+    expect(signed_in.get_by_role("heading", name="Alarms", exact=True)).to_be_focused()
+    expect(signed_in).to_have_title(re.compile("^(\\(\\d+\\) )?Alarms . hub$"))
+    pages = (("Feeds", "^All feeds$"), ("Sites", "^All sites$"), ("Latency", "^Latency.* at all sites$"))
+    for title, heading in pages:
         signed_in.get_by_role("navigation", name="Pages").get_by_role("link", name=title, exact=True).press("Enter")
         expect(signed_in.get_by_role("heading", name=re.compile(heading))).to_be_focused()
         expect(signed_in).to_have_title(re.compile(f"^{title} . hub$"))
+
+
+def test_keys_search_open_sections_and_are_listed(hub: Hub, signed_in: Page) -> None:
+    keys = signed_in.keyboard
+    search = signed_in.get_by_role("combobox", name="Search")
+    keys.press("/")
+    expect(search).to_be_focused()
+    keys.type("unl")
+    expect(signed_in.get_by_role("option", name="unl.edu University")).to_be_visible()
+    no_serious_finding(signed_in)
+    keys.press("Enter")
+    expect(signed_in.get_by_role("heading", name="unl.edu", exact=True)).to_be_focused()
+    expect(search).to_have_value("")
+    keys.type("gf")
+    expect(signed_in.get_by_role("heading", name="All feeds")).to_be_focused()
+    keys.press("?")
+    listed = signed_in.get_by_role("dialog", name="Keys")
+    expect(listed.get_by_role("row", name="g s")).to_contain_text("Open Sites")
+    no_serious_finding(signed_in)
+    keys.press("Escape")
+    expect(listed).to_have_count(0)
+    # In a field they are letters.
+    keys.press("/")
+    keys.type("gs?")
+    expect(search).to_have_value("gs?")
+    expect(listed).to_have_count(0)
+    keys.press("Escape")
+    expect(search).to_have_value("")
+    expect(signed_in).to_have_url(f"{hub.url}#/feeds")
+
+
+def test_a_chosen_scheme_stays_and_a_narrow_screen_has_the_pages_in_a_drawer(hub: Hub, signed_in: Page) -> None:
+    signed_in.get_by_role("button", name="Account of").click()
+    signed_in.get_by_role("menuitemcheckbox", name="Dark").click()
+    signed_in.set_viewport_size({"width": 390, "height": 844})
+    signed_in.goto(f"{hub.url}?narrow")
+    assert signed_in.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 22)"
+    opener = signed_in.get_by_role("button", name="Open the list of pages")
+    opener.press("Enter")
+    drawer = signed_in.get_by_role("dialog", name="Pages")
+    expect(drawer).to_be_visible()
+    no_serious_finding(signed_in)
+    signed_in.keyboard.press("Escape")
+    expect(opener).to_be_focused()
+    opener.press("Enter")
+    drawer.get_by_role("link", name="Sites").click()
+    expect(drawer).to_have_count(0)
+    expect(signed_in.get_by_role("heading", name="All sites")).to_be_visible()
 
 
 def test_a_dialog_keeps_the_focus_until_it_is_answered(hub: Hub, signed_in: Page) -> None:

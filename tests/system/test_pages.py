@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from kit.axe import every_page_fits, no_serious_finding
 from kit.capabilities import needs
-from kit.page_hub import PATIENCE_MS, Hub
+from kit.page_hub import PATIENCE_MS, Hub, go
 from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
@@ -45,10 +45,6 @@ def traffic(hub: Hub, page: Page, directory: Path) -> None:
     expect(page.get_by_test_id("feed NGRID").locator("[data-label=p99]")).to_contain_text("s")
 
 
-def go(page: Page, title: str) -> None:
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name=title, exact=True).click()
-
-
 def test_every_page_shows_what_it_is_for(hub: Hub, page: Page, browser: Browser, tmp_path: Path) -> None:
     traffic(hub, page, tmp_path / "near")
     _latency(hub, page)
@@ -72,7 +68,8 @@ def test_every_page_shows_what_it_is_for(hub: Hub, page: Page, browser: Browser,
             "#/sites/unl.edu",
             "#/latency?site=unl.edu&feed=NGRID",
         ),
-        *("#/products?feed=NGRID&since=24h", "#/trace/nam%2F3.grib2", "#/tree", "#/volume", "#/users", "#/audit"),
+        *("#/products?feed=NGRID&since=24h", "#/trace/nam%2F3.grib2", "#/tree", "#/relays", "#/volume"),
+        *("#/users", "#/audit"),
     ]
     every_page_fits(page, browser, hub.url, addresses)
 
@@ -201,14 +198,16 @@ def test_what_is_published_needs_no_login_and_the_rest_does(hub: Hub, page: Page
     hub.post("sites/unl.edu/subscriptions", feed="NGRID")
     page.goto(hub.url)
     pages = page.get_by_role("navigation", name="Pages")
-    expect(pages.get_by_role("link")).to_have_text(["Latency", "Distribution tree", "Volume"])
+    expect(pages.get_by_role("link")).to_have_text(["Latency", "Network"])
+    section = page.get_by_role("navigation", name="In this section")
+    expect(section.get_by_role("link")).to_have_text(["Latency", "Volume"])
     every_page_fits(page, browser, hub.url, ["#/latency", "#/tree", "#/volume", "#request"])
-    go(page, "Distribution tree")
+    go(page, "Network")
     expect(page.get_by_test_id("tree")).to_contain_text("unl.edu")
     assert "secret@" not in page.content()
     page.goto(f"{hub.url}#/users")
     expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
-    pages.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Sign in to Downburst")).to_be_visible()
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from kit.axe import every_page_fits, no_serious_finding
 from kit.node import node_binary
-from kit.page_hub import PATIENCE_MS, Hub
+from kit.page_hub import PATIENCE_MS, Hub, go
 from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
@@ -38,7 +38,7 @@ def fill(page: Page, **fields: str) -> None:
         page.get_by_role("textbox", name=label.replace("_", " ")).fill(value)
 
 
-def go(page: Page, title: str) -> None:
+def go_at_site(page: Page, title: str) -> None:
     page.get_by_role("navigation", name="Pages").get_by_role("link", name=title, exact=True).click()
 
 
@@ -141,14 +141,14 @@ def _reads_its_p99_and_follows_a_trace(page: Page) -> None:
     expect(page.get_by_test_id("figures")).to_contain_text(re.compile(r"p99\s*(not known \()?[\d.]+ (ms|s)"))
     expect(page.get_by_role("img", name=re.compile("Latency of NGRID at unl.edu per minute"))).to_be_visible()
     no_serious_finding(page)
-    go(page, "Site")
+    go_at_site(page, "Site")
     wishes = page.get_by_test_id("subscriptions")
     wishes.get_by_role("button", name="Test subscription").click()
     wishes.get_by_test_id("pattern-test").get_by_role("link").first.click()
     trace = page.get_by_test_id("trace")
     expect(trace.get_by_role("row", name="unl.edu")).to_contain_text(re.compile("stored|not subscribed"))
     no_serious_finding(page)
-    go(page, "Site")
+    go_at_site(page, "Site")
 
 
 def _registers_its_endpoint(hub: Hub, page: Page) -> None:
@@ -166,7 +166,7 @@ def _registers_its_endpoint(hub: Hub, page: Page) -> None:
 
 
 def _sets_its_own_alarms(hub: Hub, page: Page) -> None:
-    go(page, "Alarms")
+    go_at_site(page, "Alarms")
     windows = page.get_by_test_id("silences")
     windows.get_by_role("textbox", name="Reason").fill("new disk")
     windows.get_by_role("button", name="Schedule maintenance").click()
@@ -186,7 +186,7 @@ def _sets_its_own_alarms(hub: Hub, page: Page) -> None:
     expect(receivers.get_by_role("alert")).to_contain_text("smtp_url")
     expect(page.get_by_test_id("objectives").get_by_role("button")).to_have_count(0)
     no_serious_finding(page)
-    go(page, "Site")
+    go_at_site(page, "Site")
 
 
 def _pins_a_feed(operators: Page) -> None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from kit.axe import no_serious_finding
-from kit.page_hub import Hub
+from kit.page_hub import Hub, go
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
 PASSWORD = "four words are long"
@@ -35,7 +35,7 @@ def test_the_first_administrator_comes_in_invites_an_operator_and_sees_what_was_
     expect(page.get_by_role("heading", name="Create the first administrator")).to_be_visible()
     fill(page, Name="root", Password=PASSWORD)
     page.get_by_role("button", name="Create administrator").click()
-    expect(page.get_by_text("root (admin)")).to_be_visible()
+    expect(page.get_by_role("button", name="Account of root admin")).to_be_visible()
     expect(page).to_have_url(hub.url)
     no_serious_finding(page)
 
@@ -44,7 +44,9 @@ def test_the_first_administrator_comes_in_invites_an_operator_and_sees_what_was_
     annas.goto(hub.url + invitation)
     fill(annas, Password=PASSWORD)
     annas.get_by_role("button", name="Save password").click()
-    expect(annas.get_by_text("anna (operator)")).to_be_visible()
+    expect(annas.get_by_role("button", name="Account of anna operator")).to_be_visible()
+    go(annas, "Admin")
+    expect(annas.get_by_role("heading", name="Access requests")).to_be_visible()
     expect(annas.get_by_role("link", name="Audit")).to_have_count(0)
     made = annas.evaluate(
         "fetch('./v1/feeds', {method: 'POST', headers: {'content-type': 'application/json'},"
@@ -52,7 +54,7 @@ def test_the_first_administrator_comes_in_invites_an_operator_and_sees_what_was_
     )
     assert made == 201
 
-    page.get_by_role("link", name="Audit").click()
+    go(page, "Audit")
     row = page.get_by_test_id("audit").get_by_role("row", name="feed ANNAS added")
     expect(row).to_contain_text("anna (operator)")
     expect(row).to_contain_text("127.0.0.1")
@@ -66,16 +68,17 @@ def test_a_wrong_password_is_said_and_a_right_one_stays_until_signing_out(hub: H
     page.goto(hub.first_link)
     fill(page, Name="root", Password=PASSWORD)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("root (admin)")).to_be_visible()
-    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("button", name="Account of root admin")).to_be_visible()
+    page.get_by_role("button", name="Account of root admin").click()
+    page.get_by_role("menuitem", name="Sign out").click()
     fill(page, Name="root", Password="not the password")
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("name or password is wrong")
     fill(page, Password=PASSWORD)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="No problems detected")).to_be_visible()
+    expect(page.get_by_test_id("status")).to_be_visible()
     page.reload()
-    expect(page.get_by_text("root (admin)")).to_be_visible()
+    expect(page.get_by_role("button", name="Account of root admin")).to_be_visible()
 
 
 def test_commands_of_the_hubs_user_need_no_login_and_sign_a_browser_in(hub: Hub, page: Page) -> None:

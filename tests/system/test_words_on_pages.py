@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from kit.capabilities import needs
-from kit.page_hub import PATIENCE_MS, Hub
+from kit.page_hub import PATIENCE_MS, Hub, go
 from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
@@ -27,6 +27,7 @@ def test_words_are_apart_headers_whole_and_links_lead_somewhere(hub: Hub, page: 
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_test_id("site unl.edu")).to_contain_text("up to date", timeout=PATIENCE_MS)
     expect(page.get_by_test_id("feed NGRID").locator("[data-label=p99]")).to_contain_text("s", timeout=PATIENCE_MS)
+    go(page, "Relays")
     expect(page.get_by_test_id("relay campus")).to_contain_text("fans out NGRID to a local group")
     expect(page.get_by_test_id("tcp profile overseas").locator("[data-label=Values]")).to_have_text("bbr")
     waiting = ["#/", "#/trace/nam%2F3.grib2", "#/feeds/NGRID", "#/sites/unl.edu", "#/latency?site=unl.edu&feed=NGRID"]
@@ -55,6 +56,7 @@ def test_words_are_apart_headers_whole_and_links_lead_somewhere(hub: Hub, page: 
         "latency",
         "products",
         "tree",
+        "relays",
         "volume",
         "users",
     }

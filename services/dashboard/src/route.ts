@@ -10,6 +10,7 @@ export type PageName =
   | 'latency'
   | 'products'
   | 'tree'
+  | 'relays'
   | 'volume'
   | 'requests'
   | 'users'
@@ -92,6 +93,7 @@ const PAGES: PageName[] = [
   'latency',
   'products',
   'tree',
+  'relays',
   'volume',
   'requests',
   'users',
@@ -107,6 +109,7 @@ const TITLES: Record<PageName, string> = {
   latency: 'Latency',
   products: 'Products',
   tree: 'Distribution tree',
+  relays: 'Relays',
   volume: 'Volume',
   requests: 'Requests',
   users: 'Users',
@@ -122,6 +125,7 @@ const NEEDED: Record<PageName, string> = {
   latency: 'latency',
   products: 'read',
   tree: 'latency',
+  relays: 'details',
   volume: 'latency',
   requests: 'operate',
   users: 'admin',

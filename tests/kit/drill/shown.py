@@ -58,8 +58,8 @@ class Watcher:
 
     def on_page(self) -> list[Entry]:
         """The entries that are not silenced, from the top."""
-        texts = self._page.locator("[data-testid=faults] > ol > li").all_inner_texts()
-        return [Entry(*_parts(text.split("Next:", 1))) for text in texts]
+        shown = self._page.locator("[data-testid=faults] li").evaluate_all(_SHOWN)
+        return [Entry(sentence.strip(), step.strip()) for sentence, step in shown]
 
     def in_status(self) -> list[Entry] | None:
         """The same from the command; None if the hub did not answer it."""
@@ -109,10 +109,13 @@ class _Command(threading.Thread):
             self.seen = seen or []
 
 
-def _parts(text: list[str]) -> tuple[str, str]:
-    return text[0].strip(), text[1].strip() if len(text) > 1 else ""
-
-
 POLL_MS = 100
 BEFORE_SHOWN = 60
+_SHOWN = """
+rows => rows
+  .filter(row => !row.querySelector('[data-testid=silenced]'))
+  .map(row => [row.querySelector('[data-testid=cause]'), row.querySelector('[data-testid=next]')])
+  .map(parts => parts.map(part => part?.textContent ?? ''))
+"""
+"""Of each incident that is not silenced, folded ones included: title with cause, and next step."""
 _ENTRY = re.compile(r"^! (?:critical|warning|information), \S+: (.*)(?:\n  (.*))?$", re.MULTILINE)
