@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import annotated_types
 from pydantic import BaseModel
@@ -118,8 +118,8 @@ def _type(annotation: Any) -> str:
         return ", ".join(f"`{one}`" for one in inside)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_type, inside)))
-    if origin in (tuple, list):
-        return f"list of {_type(inside[0])}"
+    if origin in (tuple, list, Annotated):
+        return f"{'' if origin is Annotated else 'list of '}{_type(inside[0])}"
     if origin is dict or issubclass(annotation, BaseModel):
         return "table"
     if issubclass(annotation, Enum):

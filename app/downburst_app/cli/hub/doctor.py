@@ -302,7 +302,7 @@ def _bridges(settings: "Settings") -> Iterator[Found]:
     yield from brokers_found(sources, publishers, datetime.now(UTC))
 
 
-def _sign_in(settings: Settings) -> Iterator[Found]:
+def _sign_in(settings: "Settings") -> Iterator[Found]:
     """The provider at which users of a running hub sign in."""
     if _hub_answers(settings.http):
         yield from provider_found(settings.http)
