@@ -74,7 +74,7 @@ pub enum Kind {
     /// Starts a program for it.
     Program(ProgramAction),
     /// Puts it where a web server serves it, and announces it in WIS2.
-    Publish(Publisher),
+    Publish(Box<Publisher>),
 }
 
 /// Writes a product to a file.

@@ -112,7 +112,7 @@ impl Task {
                 (Work::Exec { command, wait: program.wait }, Shape::default())
             }
             (What::Publish, Kind::Publish(publisher)) => {
-                let publisher = Box::new(publisher.clone());
+                let publisher = publisher.clone();
                 (Work::Publish { publisher, product: Box::new(published(product)) }, Shape::default())
             }
             _ => return None,

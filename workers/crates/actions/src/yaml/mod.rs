@@ -145,7 +145,7 @@ fn action(node: Node) -> Result<Action, Problem> {
             let command = command(&mut fields, "exec")?;
             Kind::Program(ProgramAction { command, wait: fields.flag("wait")? })
         }
-        ["publish"] => Kind::Publish(publish::publisher(&mut fields)?),
+        ["publish"] => Kind::Publish(Box::new(publish::publisher(&mut fields)?)),
         _ => return Err(place.wrong("an action is one of file, pipe, exec, publish, or the word nothing")),
     };
     let limits = limits(&mut fields)?;

@@ -45,7 +45,7 @@ impl LineWorker {
 
 fn record_of(rule: &Rule) -> Option<(&Rule, &Publisher)> {
     rule.actions.iter().find_map(|action| match &action.kind {
-        Kind::Publish(publisher) if publisher.record.is_some() => Some((rule, publisher)),
+        Kind::Publish(publisher) if publisher.record.is_some() => Some((rule, &**publisher)),
         _ => None,
     })
 }
