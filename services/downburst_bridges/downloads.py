@@ -104,9 +104,13 @@ class Downloads:
     def _ended(self, notice: Notice, end: FetchEnd) -> None:
         """A refusal that is none of the product's, as that of a node that is away, is tried again later."""
         if end.refusal is not None and not is_of_product(end.refusal):
-            asyncio.get_running_loop().call_later(AGAIN_S, self._leave, notice, notice)
+            start("bridges.fetch", self._again(notice))
         else:
             self._leave(notice, self._counted(notice, end))
+
+    async def _again(self, notice: Notice) -> None:
+        await asyncio.sleep(AGAIN_S)
+        self._leave(notice, notice)
 
     def _leave(self, notice: Notice, end: Ended | Notice) -> None:
         self._backlog.fetched(notice)

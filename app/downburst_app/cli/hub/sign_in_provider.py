@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from downburst.foundation.errors import DownburstError
 from downburst_app.cli.client import HubClient
 from downburst_app.cli.hub.findings import OK, WEAK, Found
-from downburst_contract.access import SignInWays
 
 
 def provider_found(http: str) -> Iterator[Found]:
     """Whether the provider of a hub answers now. `http`: HOST:PORT of a hub that answers."""
+    from downburst_contract.access import SignInWays
+
     try:
         ways = SignInWays.model_validate(HubClient(f"http://{http}").ask("GET", "v1", "session", "ways"))
     except (DownburstError, ValueError) as error:

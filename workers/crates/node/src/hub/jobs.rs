@@ -20,10 +20,8 @@ use crate::hub::circuits::{Circuits, describe_host};
 use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
 use crate::hub::feeds::{Feeds, failure, head, random_u64, unknown_feed};
-use crate::hub::fetch;
 use crate::hub::figures::{Figures, silences, traffic};
-use crate::hub::legs::Legs;
-use crate::hub::legs::channels::Channels;
+use crate::hub::legs::{Legs, channels::Channels};
 use crate::hub::lock;
 use crate::hub::proof::Proof;
 use crate::hub::queries::{answer, browsing, deliveries, exporting, tracer};
@@ -248,7 +246,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
         } else {
             Err(Failure::bad_request("this enrolment is no longer awaited"))
         }),
-        Action::Fetch(line) => drop(tokio::spawn(fetch::fetch(hub, id, line))),
+        Action::Fetch(line) => drop(tokio::spawn(super::fetch::fetch(hub, id, line))),
         Action::Start(_) | Action::SenderKey { .. } | Action::Stop => {}
         // Answered by a task of its own, so that the next jobs need not wait.
         action => drop(tokio::spawn(async move { lines.answer(id, later(&hub, action).await) })),
