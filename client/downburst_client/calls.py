@@ -778,7 +778,7 @@ def now_history(*, hours: int | None = None) -> Call[strip.NowHistory]:
 
 
 def now_incidents(*, site: str | None = None) -> Call[incidents.NowIncidents]:
-    """The state of the hub in a sentence, and its incidents: the worst first, then the longest."""
+    """The state of the hub in a sentence, and its incidents: the worst first, causes before consequences."""
     return Call("GET", path_of("v1", "now", "incidents"), incidents.NowIncidents, query={"site": site})
 
 

@@ -1,4 +1,4 @@
-"""Incidents: faults with their title, cause, extent and next step; the worst first, then the longest."""
+"""Incidents: faults with their title, cause, extent and next step, in the order of their priority."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Incident:
 
 
 def incidents_of(found: Iterable[Wrong], facts: Facts, live: LiveState, now: datetime) -> list[Incident]:
-    """All incidents in order: silenced ones and events that are over come last."""
+    """All incidents by severity, then in the order of priority; silenced ones and events that are over come last."""
     raised = {alarm.key: alarm for alarm in facts.alarms}
     sites = {site.name: site for site in facts.sites}
     made = []
@@ -54,8 +54,7 @@ def incidents_of(found: Iterable[Wrong], facts: Facts, live: LiveState, now: dat
         standing = facts.standings.of(site, live) if site is not None else None
         title, cause = title_and_cause(wrong, standing)
         made.append(Incident(wrong, alarm, shown["silence"], title, cause))
-    # The order of priority decides among those that began together: a cause comes before its consequences.
-    return sorted(made, key=lambda one: (not one.counts, one.severity.rank, not one.wrong.of_hub, one.since))
+    return sorted(made, key=lambda one: (not one.counts, one.severity.rank))
 
 
 def incident_out(incident: Incident, facts: Facts, live: LiveState, now: datetime) -> dict[str, Any]:

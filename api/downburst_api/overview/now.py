@@ -26,7 +26,7 @@ router = APIRouter(prefix="/v1/now", tags=["overview"])
 async def now_incidents(
     hub: Hub, *, site: Annotated[str | None, Query(max_length=63, description="Only this site.")] = None
 ) -> NowIncidents:
-    """The state of the hub in a sentence, and its incidents: the worst first, then the longest."""
+    """The state of the hub in a sentence, and its incidents: the worst first, causes before consequences."""
     now = hub.clock.now()
     facts: Facts = await hub.overview.facts.read(lambda tx: Facts.read(tx, now))
     if site is not None:

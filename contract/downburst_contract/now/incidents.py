@@ -97,7 +97,7 @@ class StatusSentence(Answer):
 
 
 class NowIncidents(Answer):
-    """The state and its incidents, the worst first, then the longest."""
+    """The state and its incidents: the worst first, causes before consequences, then the newest."""
 
     status: StatusSentence
     incidents: list[Incident]

@@ -1890,7 +1890,7 @@ export interface NowHistory {
   latency_read: boolean
 }
 
-/** The state and its incidents, the worst first, then the longest. */
+/** The state and its incidents: the worst first, causes before consequences, then the newest. */
 export interface NowIncidents {
   status: StatusSentence
   /** At most 100; the counts include the others. */

@@ -31,8 +31,8 @@ class Entry:
     next_step: str
 
     def tells(self, words: tuple[str, ...]) -> bool:
-        """True if it contains all of these words, and a next step."""
-        return bool(self.next_step) and all(word in self.sentence for word in words)
+        """True if it contains all of these words, capital or small at the begin of a sentence, and a next step."""
+        return bool(self.next_step) and all(word.lower() in self.sentence.lower() for word in words)
 
 
 class Watcher:
