@@ -44,7 +44,7 @@ def test_an_empty_hub_says_what_to_do_next(hub: Hub, page: Page) -> None:
     page.goto(f"http://{hub.http}/")
     expect(page.get_by_role("heading", name="Next steps")).to_be_visible()
     expect(page.get_by_text("downburst feeds add NGRID --class grid")).to_be_visible()
-    expect(page.get_by_test_id("status")).to_contain_text("No feed is set up yet")
+    expect(page.get_by_test_id("status")).to_contain_text("No site has received a feed yet")
     hub.post("feeds", feed="TEST")
     expect(page.get_by_test_id("feed TEST")).to_be_visible()
     expect(page.get_by_text("downburst put TEST my/first/product ./file")).to_be_visible()
@@ -140,7 +140,7 @@ def test_a_site_that_another_hub_serves_and_an_upstream_are_told(
     expect(page.get_by_test_id("faults")).to_contain_text("none open")
     other.process.kill()
     expect(upstream).to_contain_text("away")
-    expect(page.get_by_test_id("faults")).to_contain_text("no connection to the upstream above")
+    expect(page.get_by_test_id("faults")).to_contain_text("No connection to the upstream above")
     expect(site).to_contain_text("up to date")
 
 
@@ -188,7 +188,7 @@ def test_the_page_fetches_nothing_from_elsewhere(hub: Hub, page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"http://{hub.http}/")
-    expect(page.get_by_role("heading", name="Sites")).to_be_visible()
+    expect(page.get_by_role("heading", name="Sites", exact=True)).to_be_visible()
     deadline_s = time.monotonic() + PATIENCE_MS / 1000
     while not any("/v1/events" in url for url in asked):
         assert time.monotonic() < deadline_s, asked

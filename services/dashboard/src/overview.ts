@@ -44,6 +44,8 @@ const REQUIRED: [string, (value: unknown) => boolean][] = [
   ['hub', isRecord],
   ['now', isTime],
   ['faults', Array.isArray],
+  ['status', isRecord],
+  ['incidents', Array.isArray],
   ['throughput', isRecord],
   ['feeds', Array.isArray],
   ['sites', Array.isArray],

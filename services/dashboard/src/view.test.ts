@@ -151,7 +151,7 @@ test('an empty hub says each next step, a running one says none', () => {
 test('what is no overview is refused with a sentence', () => {
   expect(() => parseOverview('[]')).toThrow('not an overview')
   expect(() => parseOverview('{"now": "2026-03-14T15:09:26Z", "hub": {}, "feeds": [], "sites": {}}')).toThrow(
-    'lacks faults, throughput, sites, upstreams, circuits',
+    'lacks faults, status, incidents, throughput, sites, upstreams, circuits',
   )
   expect(() => parseOverview('<html>')).toThrow()
 })

@@ -1,4 +1,5 @@
 /** The figures of the cards on top of Now. */
+import type { NowHistory, TrafficPoint } from '../api'
 import { bytes, latency, percent } from '../format'
 import type { Feed, Overview } from '../overview'
 import { saving } from '../view'
@@ -9,17 +10,30 @@ export interface Kpi {
   figure: string
   unit: string
   caption: string
+  /** The last 24 hours, oldest first, null where nothing was stored. */
+  history: readonly (number | null)[]
+  /** On the scale of the history. */
+  limit?: number
   isOver?: boolean
 }
 
-/** In, out, saved by multicast and relays, and the worst p99 of its objective. */
-export function kpisOf({ throughput, feeds }: Overview): Kpi[] {
-  const { in_bps, out_bps, unicast_equivalent_bps } = throughput
+/** In, out, saved by multicast and relays, and the worst p99 of its objective; without history until it has come. */
+export function kpisOf({ throughput, feeds }: Overview, history: NowHistory | null = null): Kpi[] {
+  const past = (of: (point: TrafficPoint) => number | null) => history?.points.map(of) ?? []
   return [
-    { label: 'In', ...rate(in_bps), caption: many(feeds.length, 'feed') },
-    { label: 'Out', ...rate(out_bps), caption: `by unicast ${said(rate(unicast_equivalent_bps))}` },
-    { label: 'Saved by multicast and relays', ...savedOf(throughput) },
-    { label: 'Worst p99 of its objective', ...worstOf(feeds) },
+    { label: 'In', ...rate(throughput.in_bps), caption: many(feeds.length, 'feed'), history: past((one) => one.in_bps) },
+    { label: 'Out', ...outOf(throughput, history), history: past((one) => one.out_bps) },
+    {
+      label: 'Saved by multicast and relays',
+      ...savedOf(throughput, history),
+      history: past((one) => one.saved_share),
+    },
+    {
+      label: 'Worst p99 of its objective',
+      ...worstOf(feeds),
+      history: past((one) => one.worst_share),
+      limit: 1,
+    },
   ]
 }
 
@@ -36,16 +50,41 @@ export function rate(bps: number): Amount {
   return { figure: size === 0 ? '0' : three(bps / 1000 ** at), unit: RATE_UNITS[size === 0 ? 2 : at] ?? '' }
 }
 
-function savedOf(throughput: Overview['throughput']): Omit<Kpi, 'label'> {
-  const { out_bps, unicast_equivalent_bps, egress_bytes, unicast_equivalent_bytes } = throughput
-  const inAll = `in all ${bytes(unicast_equivalent_bytes - egress_bytes)} of ${bytes(unicast_equivalent_bytes)}`
-  if (unicast_equivalent_bps <= 0) return { ...shareAmount(saving(throughput).share), caption: inAll }
-  const saved = unicast_equivalent_bps - out_bps
-  const now = `${said(rate(saved))} of ${said(rate(unicast_equivalent_bps))}`
-  return { ...shareAmount(saved / unicast_equivalent_bps), caption: `${now}; ${inAll}` }
+type Shown = Amount & { caption: string }
+
+function outOf({ out_bps, unicast_equivalent_bps }: Overview['throughput'], history: NowHistory | null): Shown {
+  const capacity_bps = history?.egress_capacity_bps ?? 0
+  const caption =
+    capacity_bps > 0
+      ? `${percent(out_bps / capacity_bps)} of the ${said(rate(capacity_bps))} that may leave`
+      : `by unicast ${said(rate(unicast_equivalent_bps))}`
+  return { ...rate(out_bps), caption }
 }
 
-function worstOf(feeds: readonly Feed[]): Omit<Kpi, 'label'> {
+function savedOf(throughput: Overview['throughput'], history: NowHistory | null): Shown {
+  const { out_bps, unicast_equivalent_bps } = throughput
+  const sums = sumOf(throughput, history)
+  if (unicast_equivalent_bps <= 0) return { ...shareAmount(saving(throughput).share), caption: sums }
+  const saved = unicast_equivalent_bps - out_bps
+  const now = partOf(said(rate(saved)), said(rate(unicast_equivalent_bps)))
+  return { ...shareAmount(saved / unicast_equivalent_bps), caption: `${now}; ${sums}` }
+}
+
+function sumOf(throughput: Overview['throughput'], history: NowHistory | null): string {
+  const egress = history?.today.egress_bytes ?? null
+  const copies = history?.today.unicast_equivalent_bytes ?? null
+  if (egress !== null && copies !== null) return `today ${partOf(bytes(copies - egress), bytes(copies))}`
+  const { egress_bytes, unicast_equivalent_bytes } = throughput
+  return `in all ${partOf(bytes(unicast_equivalent_bytes - egress_bytes), bytes(unicast_equivalent_bytes))}`
+}
+
+/** `8.8 of 11.3 Gb/s`; the first unit is left out where it is the second one's. */
+function partOf(part: string, whole: string): string {
+  const unit = ` ${whole.split(' ').at(-1)}`
+  return `${part.endsWith(unit) ? part.slice(0, -unit.length) : part} of ${whole}`
+}
+
+function worstOf(feeds: readonly Feed[]): Shown & { isOver?: boolean } {
   const worst = worstFeed(feeds)
   if (worst === null) return { figure: '–', unit: '', caption: 'No latency is measured yet' }
   const { feed, p99_ms } = worst
@@ -53,7 +92,6 @@ function worstOf(feeds: readonly Feed[]): Omit<Kpi, 'label'> {
   const caption = `${feed.feed}: ${latency(p99_ms)} of ${latency(feed.objective_ms)}`
   return { ...shareAmount(share), caption, isOver: share > 1 }
 }
-
 function worstFeed(feeds: readonly Feed[]): { feed: Feed; p99_ms: number } | null {
   const measured = feeds.flatMap((feed) => {
     const figures = feed.latency.distribution_ms

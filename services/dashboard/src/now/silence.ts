@@ -1,5 +1,5 @@
 /** Silences of an incident: of this alarm, or of all alarms of its feed or site, with an end. */
-import type { Fault } from '../overview'
+import type { Incident } from '../api'
 
 export interface Offer {
   title: string
@@ -8,8 +8,8 @@ export interface Offer {
 }
 
 /** The choices for an incident, in groups of one subject. */
-export function silencesFor(fault: Fault): { title: string; offers: Offer[] }[] {
-  const { kind, feed, site, alarm } = fault
+export function silencesFor(incident: Pick<Incident, 'kind' | 'feed' | 'site' | 'alarm'>): { title: string; offers: Offer[] }[] {
+  const { kind, feed, site, alarm } = incident
   const subjects = [
     { title: 'This alarm', about: alarm === null ? { kind, feed, site } : { alarm } },
     ...(site === null ? [] : [{ title: `All alarms of ${site}`, about: { site } }]),
