@@ -31,6 +31,19 @@ test('a row that is gone does not change the others', () => {
   made.sites.forEach((site, place) => expect(site).toBe(shown.sites[place + 1]))
 })
 
+test('rows without a name, or with the name of another, are found by their place', () => {
+  const rows = [
+    { site: null, title: 'a' },
+    { site: null, title: 'b' },
+    { site: 'x', title: 'c' },
+    { site: 'x', title: 'd' },
+  ]
+  expect(shared(rows, structuredClone(rows))).toBe(rows)
+  const made = shared(rows, structuredClone([...rows.slice(0, 3), { site: 'x', title: 'e' }]))
+  expect(made[3]).toEqual({ site: 'x', title: 'e' })
+  made.slice(0, 3).forEach((row, place) => expect(row).toBe(rows[place]))
+})
+
 test('values of another kind replace each other', () => {
   expect(shared(null, { a: [1] })).toEqual({ a: [1] })
   expect(shared({ a: [1, 2] }, { a: [1] })).toEqual({ a: [1] })

@@ -8,13 +8,18 @@ export function shared<Value>(shown: unknown, arrived: Value): Value {
   return arrived
 }
 
-/** Rows are found by their name, so that one that is gone does not move all behind it. */
+/** Rows are found by their name, so that one that is gone does not move all behind it; others by their place. */
 function sharedList(shown: unknown[], arrived: unknown[]): unknown[] {
   const byName = new Map<unknown, unknown>()
-  for (const row of shown) if (isRecord(row)) byName.set(nameOf(row), row)
+  for (const row of shown) {
+    const name = nameOf(row)
+    // Several incidents may be about one site.
+    if (name !== null) byName.set(name, byName.has(name) ? SEVERAL : row)
+  }
   const made = arrived.map((row, place) => {
-    const name = isRecord(row) ? nameOf(row) : undefined
-    return shared(name === undefined ? shown[place] : byName.get(name), row)
+    const name = nameOf(row)
+    const named = name === null ? SEVERAL : byName.get(name)
+    return shared(named === SEVERAL ? shown[place] : named, row)
   })
   return made.length === shown.length && made.every((row, place) => Object.is(row, shown[place])) ? shown : made
 }
@@ -30,14 +35,17 @@ function sharedRecord(shown: Record<string, unknown>, arrived: Record<string, un
   return same ? shown : made
 }
 
-function nameOf(row: Record<string, unknown>): unknown {
+/** Null: the row has none. */
+function nameOf(row: unknown): unknown {
+  if (!isRecord(row)) return null
   const key = NAMES.find((name) => name in row)
-  return key === undefined ? undefined : row[key]
+  return key === undefined ? null : row[key]
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+const SEVERAL = Symbol('several rows of one name')
 // A site's row has feeds in it, and a circuit's row sites: the first of these that a row has is its name.
 const NAMES = ['circuit', 'leg', 'upstream', 'site', 'feed', 'minute']
