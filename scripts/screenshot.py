@@ -103,6 +103,7 @@ def shoot(address: str, out: Path, shown: dict[str, Any]) -> None:
         )
         page.goto(address)
         check(page, shown)
+        expect(page.get_by_test_id("strip")).to_be_visible()
         page.screenshot(path=str(out), animations="disabled")
         browser.close()
 
