@@ -17,7 +17,8 @@ export function stepsOf(actions: readonly IncidentAction[]): Step[] {
 
 /** What an incident affects: `1 site, 9 feeds`; empty where it is neither a site nor a feed. */
 export function affectedCount({ affected }: Pick<Incident, 'affected'>): string {
-  const parts = [affected.sites > 0 ? many(affected.sites, 'site') : '', affected.feeds > 0 ? many(affected.feeds, 'feed') : '']
+  const { sites, feeds } = affected
+  const parts = [sites > 0 ? many(sites, 'site') : '', feeds > 0 ? many(feeds, 'feed') : '']
   return parts.filter((part) => part !== '').join(', ')
 }
 

@@ -20,8 +20,9 @@ export interface Kpi {
 /** In, out, saved by multicast and relays, and the worst p99 of its objective; without history until it has come. */
 export function kpisOf({ throughput, feeds }: Overview, history: NowHistory | null = null): Kpi[] {
   const past = (of: (point: TrafficPoint) => number | null) => history?.points.map(of) ?? []
+  const count = many(feeds.length, 'feed')
   return [
-    { label: 'In', ...rate(throughput.in_bps), caption: many(feeds.length, 'feed'), history: past((one) => one.in_bps) },
+    { label: 'In', ...rate(throughput.in_bps), caption: count, history: past((one) => one.in_bps) },
     { label: 'Out', ...outOf(throughput, history), history: past((one) => one.out_bps) },
     {
       label: 'Saved by multicast and relays',

@@ -7,8 +7,10 @@ export interface Offer {
   body: Record<string, string | number | null>
 }
 
+type Subject = Pick<Incident, 'kind' | 'feed' | 'site' | 'alarm'>
+
 /** The choices for an incident, in groups of one subject. */
-export function silencesFor(incident: Pick<Incident, 'kind' | 'feed' | 'site' | 'alarm'>): { title: string; offers: Offer[] }[] {
+export function silencesFor(incident: Subject): { title: string; offers: Offer[] }[] {
   const { kind, feed, site, alarm } = incident
   const subjects = [
     { title: 'This alarm', about: alarm === null ? { kind, feed, site } : { alarm } },
