@@ -56,9 +56,10 @@ def at_keycloak(page: Page, name: str) -> None:
 def test_a_user_signs_in_at_keycloak_and_out_at_both(hub: Hub, page: Page) -> None:
     page.goto(f"{hub.url}#feeds")
     at_keycloak(page, "anna")
-    expect(page.get_by_text("anna (operator)")).to_be_visible()
+    expect(page.get_by_role("button", name="Account of anna operator")).to_be_visible()
     expect(page).to_have_url(f"{hub.url}#feeds")
-    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Account of anna operator").click()
+    page.get_by_role("menuitem", name="Sign out").click()
     page.locator("#kc-logout").click()
     expect(page.get_by_role("heading", name="Sign in to Downburst")).to_be_visible()
     expect(page).to_have_url(hub.url)

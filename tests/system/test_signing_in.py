@@ -86,7 +86,7 @@ def test_commands_of_the_hubs_user_need_no_login_and_sign_a_browser_in(hub: Hub,
     link = hub.command("login", "--link").stdout.strip()
     page.goto(link)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("local (admin)")).to_be_visible()
+    expect(page.get_by_role("button", name="Account of local admin")).to_be_visible()
     stranger = hub.command("feeds", "list", XDG_RUNTIME_DIR="/nowhere")
     assert stranger.returncode == 2
     assert "sign in first" in stranger.stderr
