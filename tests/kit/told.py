@@ -71,7 +71,7 @@ class Reader:
             case "stays":
                 self._stay(block.text, shown)
             case "again":
-                wait_for(f"{shown} in {where}", lambda: self._shows(block.text, shown), seconds=60)
+                self._type_until(block.text, shown, where)
             case "":
                 said = self._type(block.text)
                 missing = lacks(said, shown)
@@ -84,9 +84,19 @@ class Reader:
         assert len(names) == len(text.splitlines()), f"a reader fills in names alone: {text}"
         return "\n".join(f"{name}={self._fills_in[name]}" for name in names)
 
-    def _shows(self, text: str, shown: str) -> bool:
-        done = self._run(text)
-        return done.returncode == 0 and lacks(done.stdout, shown) is None
+    def _type_until(self, text: str, shown: str, where: str) -> None:
+        said = ""
+
+        def shows() -> bool:
+            nonlocal said
+            done = self._run(text)
+            said = done.stdout + done.stderr
+            return done.returncode == 0 and lacks(done.stdout, shown) is None
+
+        try:
+            wait_for(f"{shown} in {where}", shows, seconds=60)
+        except AssertionError as late:
+            raise AssertionError(f"{where}: {text} never shows {lacks(said, shown)!r}:\n{said}") from late
 
     def _type(self, text: str) -> str:
         done = self._run(text)

@@ -108,7 +108,10 @@ def show(value: Any) -> None:
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, wide: bool = False
 ) -> None:
-    """Prints a table, or the sentence for an empty one; `wide` adds the columns that are `Further`."""
+    """Prints a table, or the sentence for an empty one.
+
+    Columns that are `Further` are shown if asked for by `wide`, or if the terminal has room for all.
+    """
     listed = [[_text(cell) for cell in row] for row in rows]
     if not listed:
         print(empty)
@@ -116,9 +119,10 @@ def table(
     from rich.console import Console
     from rich.table import Column, Table
 
+    console = Console()
+    wide = wide or columns_of.natural_width(columns, listed) <= console.width
     shown = columns_of.chosen(columns, wide=wide)
     heads, cells = [columns[index] for index in shown], [[row[index] for index in shown] for row in listed]
-    console = Console()
     widths = columns_of.least_widths(heads, cells, within=console.width)
     wanted = columns_of.natural_width(heads, cells) if wide else columns_of.table_width(widths)
     console.width = max(console.width, wanted)

@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
-Wide = Annotated[bool, typer.Option("--wide", help="Show all columns, in lines of any length.")]
+Wide = Annotated[bool, typer.Option("--wide", help="Show all columns, in lines of any length; a wide terminal shows them by itself.")]
 
 
 class Further(str):
-    """The head of a column that `--wide` adds: without it the table answers its question at 80 columns."""
+    """The head of a column that `--wide` or a wide terminal adds: without it the table answers its question at 80
+    columns.
+    """
 
     __slots__ = ()
 
