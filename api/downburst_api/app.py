@@ -1,9 +1,11 @@
 """The application: routes, errors, the page."""
 
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from starlette.routing import BaseRoute
 
 from downburst_api.access_requests import routes as access_requests
 from downburst_api.alarms import objectives
@@ -62,14 +64,12 @@ def create_app(
         redoc_url=None,
         version=version("downburst"),
         description="Feeds, sites, plans and latencies of one hub. Errors are problem documents (RFC 9457).",
-        responses=dict.fromkeys((400, 401, 403, 404, 429, 503), openapi.REFUSED),
     )
     app.state.runtime = runtime
     oidc_settings = runtime.settings.access.oidc
     app.state.provider = provider or (Provider(oidc_settings, runtime.clock) if oidc_settings.issuer else None)
     problems.install(app)
-    for module in MODULES:
-        app.include_router(module.router)
+    app.router.routes.extend(_routes())
     dashboard.mount(app, page, guide)
     openapi.install(app)
     app.add_middleware(Idempotency, ledger=runtime.ledger)
@@ -83,6 +83,15 @@ def prepare(app: FastAPI) -> FastAPI:
     for route in app.routes:
         route.matches({"type": "http", "method": "GET", "path": "/-", "root_path": "", "headers": [], "app": app})
     return app
+
+
+@cache
+def _routes() -> list[BaseRoute]:
+    """The routes of all modules. FastAPI builds them during their first request, once for all apps of a process."""
+    collected = APIRouter(responses=dict.fromkeys((400, 401, 403, 404, 429, 503), openapi.REFUSED))
+    for module in MODULES:
+        collected.include_router(module.router)
+    return collected.routes
 
 
 MODULES = (

@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
-Wide = Annotated[bool, typer.Option("--wide", help="Show all columns, in lines of any length; a wide terminal shows them by itself.")]
+Wide = Annotated[
+    bool,
+    typer.Option("--wide", help="Show all columns, in lines of any length; a wide terminal shows them by itself."),
+]
 
 
 class Further(str):

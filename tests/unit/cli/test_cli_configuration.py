@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -75,11 +76,12 @@ class HubInMemory(HubClient):
 
 
 @pytest.fixture
-def hubs(tmp_path: Path, clock: FakeClock) -> Iterator[list[tuple[Ledger, HubInMemory]]]:
+def hubs(empty_ledger: Path, tmp_path: Path, clock: FakeClock) -> Iterator[list[tuple[Ledger, HubInMemory]]]:
     """Two hubs; the first has entries of every kind."""
     with ExitStack() as stack:
         made = []
         for name in ("one", "two"):
+            shutil.copy(empty_ledger, tmp_path / f"{name}.sqlite")
             ledger = Ledger.open(f"sqlite:///{tmp_path / name}.sqlite", clock)
             stack.callback(ledger.close)
             running = runtime(tmp_path / name, ledger, clock)[0]

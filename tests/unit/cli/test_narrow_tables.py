@@ -117,6 +117,14 @@ def test_wide_shows_all_columns_in_one_line_a_row(
     assert any("away since 2026-01-01 00:00:00 UTC: the site ended" in row for row in wide)
 
 
+@pytest.mark.usefixtures("recorded")
+def test_a_wide_terminal_shows_all_columns_unasked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    assert rows_of(printed(capsys, "sites", "list")) == rows_of(printed(capsys, "sites", "list", "--wide"))
+
+
 def test_names_keep_their_width_and_other_words_give_way() -> None:
     columns, rows = ("site", "feed", "note"), [["a" * 30, "b" * 20, "c" * 50]]
     assert least_widths(columns, rows, within=200) == [30, 20, 50]

@@ -1,6 +1,7 @@
 """The ledger's schema: one chain of revisions for both databases, and the position of a database in it."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -29,7 +30,7 @@ class Standing:
     def nowhere(cls) -> "Standing":
         """The position of a database that does not exist yet."""
         known = known_revisions()
-        return cls(None, known[-1], tuple(known))
+        return cls(None, known[-1], known)
 
 
 def migrate(engine: Engine, to: str = "head") -> Standing:
@@ -42,9 +43,10 @@ def migrate(engine: Engine, to: str = "head") -> Standing:
             _check_server(connection)
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         before = standing(connection)
-        config = _config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, to)
+        if before.pending:
+            config = _config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, to)
         if speaks_postgresql(connection):
             Partitions(connection).spread()
     return before
@@ -59,7 +61,7 @@ def standing(connection: Connection) -> Standing:
             f"the ledger has schema {found}, and this release supports none above {known[-1]}: "
             "a newer release wrote it; use that one, or restore an earlier backup"
         )
-    return Standing(found, known[-1], tuple(known[known.index(found) + 1 :] if found else known))
+    return Standing(found, known[-1], known[known.index(found) + 1 :] if found else known)
 
 
 def check_current(connection: Connection) -> None:
@@ -72,9 +74,10 @@ def check_current(connection: Connection) -> None:
         )
 
 
-def known_revisions() -> list[str]:
-    """The revisions of the chain, oldest first."""
-    return [script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()][::-1]
+@cache
+def known_revisions() -> tuple[str, ...]:
+    """The revisions of the chain, oldest first; reads all their scripts the first time."""
+    return tuple(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())[::-1]
 
 
 def _check_server(connection: Connection) -> None:
