@@ -68,7 +68,7 @@ def test_every_page_shows_what_it_is_for(hub: Hub, page: Page, browser: Browser,
             "#/sites/unl.edu",
             "#/latency?site=unl.edu&feed=NGRID",
         ),
-        *("#/products?feed=NGRID&since=24h", "#/trace/nam%2F3.grib2", "#/tree", "#/relays", "#/volume"),
+        *("#/products?feed=NGRID&since=24h", "#/trace/nam%2F3.grib2", "#/map", "#/tree", "#/relays", "#/volume"),
         *("#/users", "#/audit"),
     ]
     every_page_fits(page, browser, hub.url, addresses)

@@ -28,7 +28,7 @@ test('everybody has the pages of their rights', () => {
   expect(pages('latency')).toEqual(['latency', 'tree', 'volume'])
   expect(pages('latency', 'read')).not.toContain('users')
   expect(pages('latency', 'read', 'operate', 'admin')).toHaveLength(11)
-  expect(pages('details')).toEqual(['circuits', 'bridges', 'relays'])
+  expect(pages('details')).toEqual(['circuits', 'bridges', 'map', 'relays'])
 })
 
 test('a title names what is looked at', () => {

@@ -9,6 +9,7 @@ export type PageName =
   | 'bridges'
   | 'latency'
   | 'products'
+  | 'map'
   | 'tree'
   | 'relays'
   | 'volume'
@@ -92,6 +93,7 @@ const PAGES: PageName[] = [
   'bridges',
   'latency',
   'products',
+  'map',
   'tree',
   'relays',
   'volume',
@@ -108,6 +110,7 @@ const TITLES: Record<PageName, string> = {
   bridges: 'Bridges',
   latency: 'Latency',
   products: 'Products',
+  map: 'Map',
   tree: 'Distribution tree',
   relays: 'Relays',
   volume: 'Volume',
@@ -124,6 +127,7 @@ const NEEDED: Record<PageName, string> = {
   bridges: 'details',
   latency: 'latency',
   products: 'read',
+  map: 'details',
   tree: 'latency',
   relays: 'details',
   volume: 'latency',

@@ -11,6 +11,7 @@ test('an entry leads to the first page of its section that the user may see', ()
     'Sites #/sites',
     'Latency #/latency',
     'Products #/products',
+    'Map #/map',
     'Network #/circuits',
     'Bridges #/bridges',
     'Admin #/requests',
@@ -45,5 +46,5 @@ test('letters lead to the sections that the user has', () => {
     '#/products',
   ])
   expect(['a', 'x', 'constructor'].map((letter) => addressByKey(entries, letter))).toEqual([null, null, null])
-  expect(new Set(entriesFor(ADMINISTRATOR, 'now').map((entry) => keyOf(entry.section))).size).toBe(8)
+  expect(new Set(entriesFor(ADMINISTRATOR, 'now').map((entry) => keyOf(entry.section))).size).toBe(9)
 })

@@ -2,7 +2,7 @@
 import { addressOf, pagesFor, type Link, type PageName, type Place } from '../route'
 
 export type Section =
-  'now' | 'alarms' | 'feeds' | 'sites' | 'latency' | 'products' | 'network' | 'bridges' | 'admin'
+  'now' | 'alarms' | 'feeds' | 'sites' | 'latency' | 'products' | 'map' | 'network' | 'bridges' | 'admin'
 
 /** One entry of the rail. */
 export interface Entry {
@@ -58,6 +58,7 @@ const SECTIONS: Described[] = [
   { section: 'sites', title: 'Sites', pages: ['sites'], key: 's' },
   { section: 'latency', title: 'Latency', pages: ['latency', 'volume'], key: 'l' },
   { section: 'products', title: 'Products', pages: ['products'], key: 'p' },
+  { section: 'map', title: 'Map', pages: ['map'], key: 'm' },
   { section: 'network', title: 'Network', pages: ['circuits', 'tree', 'relays'], key: 'w' },
   { section: 'bridges', title: 'Bridges', pages: ['bridges'], key: 'b' },
   { section: 'admin', title: 'Admin', pages: ['requests', 'users', 'audit'], key: 'a' },
