@@ -38,8 +38,14 @@ def every_page_fits(page: Page, browser: Browser, url: str, addresses: Iterable[
             look.goto(f"{url}?{number}{address}")
             look.locator("main :is(section, form)").first.wait_for()
             wide = look.evaluate("document.documentElement.scrollWidth")
-            assert wide <= width, (address, width, wide)
+            assert wide <= width, (address, width, wide, look.evaluate(_BEYOND, width))
             for scheme in SCHEMES:
                 look.emulate_media(color_scheme=scheme)
                 no_serious_finding(look)
         context.close()
+
+
+_BEYOND = """width => [...document.querySelectorAll("main *")]
+    .filter(one => one.getBoundingClientRect().right > width)
+    .map(one => `${one.tagName} ${one.className}: ${one.textContent.slice(0, 60)}`).slice(0, 9)"""
+"""The elements that reach beyond the screen."""

@@ -147,6 +147,11 @@ def _site(page: Page) -> None:
     # The products may have come more than a minute ago.
     connections.get_by_role("combobox", name="Period").select_option("last 10 minutes")
     connections.get_by_role("button", name="Plot connections").click()
+    expect(connections).to_contain_text("Bytes acknowledged since")
+    clock = page.locator(".clock strong")
+    for _ in range(2):
+        expect(clock).not_to_have_text(clock.inner_text())
+    # It stands when the hub's next answers have come.
     expect(connections.get_by_role("img", name="Acknowledged bytes of 127.0.0.1").first).to_be_visible()
     expect(connections.get_by_role("figure").first).to_contain_text(re.compile(r"Of [\d.]+ s: application [<>]?\d+"))
     no_serious_finding(page)
