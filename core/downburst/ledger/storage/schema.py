@@ -44,7 +44,7 @@ def migrate(engine: Engine, to: str = "head") -> Standing:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         before = standing(connection)
         if before.pending:
-            config = _config()
+            config = _config(MIGRATIONS)
             config.attributes["connection"] = connection
             command.upgrade(config, to)
         if speaks_postgresql(connection):
@@ -74,10 +74,15 @@ def check_current(connection: Connection) -> None:
         )
 
 
-@cache
 def known_revisions() -> tuple[str, ...]:
     """The revisions of the chain, oldest first; reads all their scripts the first time."""
-    return tuple(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())[::-1]
+    return _revisions_in(MIGRATIONS)
+
+
+@cache
+def _revisions_in(scripts: Path) -> tuple[str, ...]:
+    directory = ScriptDirectory.from_config(_config(scripts))
+    return tuple(script.revision for script in directory.walk_revisions())[::-1]
 
 
 def _check_server(connection: Connection) -> None:
@@ -89,9 +94,9 @@ def _check_server(connection: Connection) -> None:
         )
 
 
-def _config() -> Config:
+def _config(scripts: Path) -> Config:
     config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("script_location", str(scripts))
     config.set_main_option("recursive_version_locations", "true")
     return config
 
