@@ -9,6 +9,7 @@ import pytest
 from integration.conftest import RunningHub, Starter, until
 
 
+@pytest.mark.all
 def test_the_machine_is_looked_at_and_products_are_watched(starter: Starter) -> None:
     hub = starter.hub()
     directory = str(hub.directory)

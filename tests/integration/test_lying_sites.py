@@ -103,6 +103,7 @@ def test_what_a_site_says_of_a_feed_that_it_may_not_take_counts_nowhere_and_tell
     liar.close()
 
 
+@pytest.mark.all
 def test_finding_01_a_batch_that_lies_there_from_before_stops_no_start(starter: Starter) -> None:
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})

@@ -4,6 +4,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from downburst.ledger.storage import limits
 from integration.conftest import RunningHub, Starter
 
@@ -11,6 +13,7 @@ BEYOND = 8
 SITE = "/v1/sites/near.example"
 
 
+@pytest.mark.all
 def test_a_whole_hub_takes_as_many_rows_of_a_site_as_its_limits_say(starter: Starter) -> None:
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})

@@ -83,6 +83,7 @@ def test_a_profile_applies_to_a_present_connection_and_is_taken_back(hub: Runnin
     assert by_people == [("added", "all"), ("added", "one"), ("removed", "one"), ("removed", "all")]
 
 
+@pytest.mark.all
 def test_a_profile_survives_a_restart_of_the_hub(hub: RunningHub, starter: Starter) -> None:
     done(hub, "tcp-profiles", "add", "all", "127.0.0.0/8", "--congestion", "reno")
     applied(hub, "all")

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from integration.conftest import RunningHub, Starter, until
 
 
@@ -19,6 +21,7 @@ def _acked(connection: dict[str, Any]) -> int:
     return int(connection["samples"][-1][1])
 
 
+@pytest.mark.all
 def test_a_quiet_site_is_judged_and_its_bytes_advance(starter: Starter, tmp_path: Path) -> None:
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})

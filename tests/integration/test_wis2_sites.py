@@ -187,6 +187,7 @@ def test_a_refused_user_waits_for_the_right_password_and_rules_are_checked(scene
     assert "no centre-id; write a domain's end and a name, as us-unidata (set aside)" in found
 
 
+@pytest.mark.all
 def test_the_record_of_the_dataset_is_served_and_announced_after_each_change(
     scene: Scene, heard: Heard, tmp_path: Path
 ) -> None:

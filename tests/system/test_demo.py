@@ -44,7 +44,6 @@ def assert_all_is_well(report: dict[str, Any], *, sites: int) -> None:
     assert report["hub_egress_bytes"] < report["unicast_equivalent_bytes"]
 
 
-@pytest.mark.smoke
 def test_the_built_in_feeds_reach_every_site(tmp_path: Path) -> None:
     report = demo(tmp_path, "--sites", "4", "--seconds", "25")
     assert_all_is_well(report, sites=4)

@@ -42,7 +42,7 @@ def app(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> FastAPI:
 @pytest.mark.parametrize(
     ("mode", "most"),
     [
-        (GenerationMode.POSITIVE, 2),
+        (GenerationMode.POSITIVE, 1),
         pytest.param(GenerationMode.POSITIVE, 8, marks=pytest.mark.all),
         pytest.param(GenerationMode.NEGATIVE, 8, marks=pytest.mark.all),
     ],

@@ -27,6 +27,7 @@ def test_two_days_in_one_world() -> None:
     check([verdict(FIRST_SEED, days=2)])
 
 
+@pytest.mark.all
 def test_without_patience_the_bounds_are_broken() -> None:
     """In a world with latencies near the objective all day, a planner that follows every look changes too often."""
     hasty = Rules(min_gain=0.0, agreeing_windows=1, dwell_s=0.0, changes_per_day=1_000)
