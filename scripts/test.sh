@@ -28,6 +28,9 @@ RESULTS=$(mktemp -d -t downburst-test.XXXXXX)
 # The process that measures the machine's pace, once it runs.
 PACE=
 export CARGO_TARGET_DIR=$TARGET DOWNBURST_PROFILE=debug
+# A run starts a thousand hubs and commands: each would compile all modules anew where none may be written.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX=$ROOT/.cache/pycache
 
 main() {
     cd "$ROOT" || exit 1

@@ -9,7 +9,11 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from downburst.foundation.clock import SystemClock
+from downburst.foundation.errors import NodeAway
+from downburst_worker.node import NodeProcess
 from integration.conftest import RunningHub, Starter, until
+from kit.node import node_binary
 from kit.ports import free_port
 
 IDS = ["SDUS54 KOUN 161540 /pN0RTLX", "a/b/100 %", "Wärme", "empty"]
@@ -104,6 +108,23 @@ def test_a_node_that_is_killed_is_started_again_and_said(hub: RunningHub) -> Non
     until("the node is back", lambda: restarts(hub) == 1 and hub.client.get("/healthz").is_success)
     assert put(hub, "before", b"x", 200).json()["duplicate_of"] == stored
     assert any("signal 9" in fault["sentence"] for fault in hub.ask("GET", "/v1/overview")["faults"])
+
+
+async def test_a_request_that_overtakes_the_first_job_of_a_restarted_node_is_no_fault_of_its_sender() -> None:
+    async def overtaken() -> None:
+        with pytest.raises(NodeAway, match="try again in some seconds"):
+            await node.request("status")
+
+    async def heard(_: object) -> None:
+        return
+
+    node = NodeProcess(
+        [node_binary(), "hub"], clock=SystemClock(), on_ready=overtaken, on_event=heard, on_death=heard
+    )
+    try:
+        await node.start()
+    finally:
+        await node.stop()
 
 
 def test_a_hub_stops_cleanly_with_a_page_open(hub: RunningHub) -> None:

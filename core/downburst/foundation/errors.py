@@ -271,6 +271,8 @@ _BY_NODE_CODE: dict[str, type[DownburstError]] = {
     "port-in-use": PortInUse,
     "bad-pattern": BadPattern,
     "bad-request": BadInput,
+    # Of a node that was restarted, while its first job is on the way.
+    "not-started": NodeAway,
     "truncated": TruncatedUpload,
     "not-up": CircuitConflict,
     "not-fetched": NotFetched,
