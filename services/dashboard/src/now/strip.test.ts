@@ -56,6 +56,8 @@ test('each third hour has a label, the first one of a day its name', () => {
     { slot: 20, text: '03:00', isDay: false },
   ])
   expect(ticks).toHaveLength(7)
+  const onAPhone = ticksOf(slotsOf(row(cells), quarters(96)), true)
+  expect(onAPhone.map((tick) => tick.text)).toEqual(['Mon 00:00', '12:00'])
   const atEnd = slotsOf(row(cells), quarters(104).slice(8))
   const texts = ticksOf(atEnd).map((tick) => tick.text)
   expect([texts.length, texts[0], texts.at(-1)]).toEqual([8, 'Mon 00:00', '21:00'])

@@ -38,10 +38,11 @@ export function slotsOf(row: StripRow, quarters: readonly string[], perSlot = 1)
   return [...groups.values()]
 }
 
-/** Labels for every third hour that have room to their right; the first one of a day names it. */
-export function ticksOf(slots: readonly Slot[]): Tick[] {
+/** Labels with room to their right every third hour, on a phone every twelfth; the first one of a day names it. */
+export function ticksOf(slots: readonly Slot[], isPhone = false): Tick[] {
+  const { every_h, last } = isPhone ? ON_A_PHONE : AT_A_DESK
   return slots.flatMap(({ at }, slot) => {
-    if (at % (EVERY_HOURS * 4 * QUARTER_MS) !== 0 || slot > slots.length * WIDEST_AT) return []
+    if (at % (every_h * 4 * QUARTER_MS) !== 0 || slot > slots.length * last) return []
     const moment = new Date(at)
     const isDay = moment.getUTCHours() === 0
     const time = moment.toISOString().slice(11, 16)
@@ -109,9 +110,9 @@ function worseOf(one: StripCell, other: StripCell): StripCell {
 
 const LEVELS = [0.1, 0.25, 0.5, 1]
 const QUARTER_MS = 900_000
-const EVERY_HOURS = 3
-/** The last twentieth of a row is as wide as a label. */
-const WIDEST_AT = 0.95
+/** `last`: the share of a row behind which a label has no room. A day's name takes a third of a phone's row. */
+const AT_A_DESK = { every_h: 3, last: 0.95 }
+const ON_A_PHONE = { every_h: 12, last: 0.65 }
 /** Below it a p99 by nearest rank is the maximum. */
 const FEW_PRODUCTS = 20
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']

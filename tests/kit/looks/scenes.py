@@ -1,0 +1,196 @@
+"""Hubs in fixed states: one without anything, a healthy one, one with incidents, one with 500 sites and 30 feeds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import product
+
+from downburst.domain.alarms import AlarmKind, Condition
+from downburst.domain.backlog import FeedBacklog
+from downburst.domain.events import (
+    BacklogSeen,
+    FeedTraffic,
+    LegTraffic,
+    SessionChanged,
+    SessionTraffic,
+    SiteBacklog,
+    SiteProgress,
+    TrafficSeen,
+)
+from downburst.domain.feeds import Feed, FeedClass, TrafficMinute
+from downburst.domain.plans import Candidate, Transport
+from downburst.domain.receipts import Batch
+from downburst.domain.sites import Place, Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import to_us
+from downburst.ledger import Transaction
+from downburst_api.runtime import Runtime
+from factories import multicast, plan, settled, sketch_row, unicast
+
+NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
+"""The time of each scene, at the hub and in the browser."""
+
+SITES = {
+    "cornell.edu": Place("Ithaca", 42.4, -76.5),
+    "unl.edu": Place("Lincoln", 40.8, -96.7),
+    "otago.ac.nz": Place("Dunedin", -45.9, 170.5),
+    "ufrj.br": Place("Rio de Janeiro", -22.9, -43.2),
+    "dwd.de": Place("Offenbach", 50.1, 8.8),
+    "bom.gov.au": Place(),
+}
+FEEDS = {
+    "CONDUIT": FeedClass.GRID,
+    "NEXRAD2": FeedClass.OBSERVATION,
+    "NGRID": FeedClass.GRID,
+    "IDS|DDPLUS": FeedClass.OBSERVATION,
+    "HDS": FeedClass.OBSERVATION,
+}
+DOWN, LATE = "otago.ac.nz", "ufrj.br"
+
+
+def empty(_hub: Runtime) -> None:
+    """A hub on its first day."""
+
+
+def healthy(hub: Runtime) -> None:
+    """Six sites with five feeds for a day, all within their objectives."""
+    with hub.ledger.transaction() as tx:
+        _configured(tx, FEEDS, SITES)
+        _day(tx, list(FEEDS), list(SITES))
+    _connected(hub, list(SITES))
+    _second_of_traffic(hub, list(FEEDS), list(SITES))
+
+
+def incident(hub: Runtime) -> None:
+    """The healthy hub, but one site has been down for 25 minutes and another is late."""
+    healthy(hub)
+    since = NOW - timedelta(minutes=25)
+    minute = _minute(NOW)
+    with hub.ledger.transaction() as tx:
+        tx.measured.latency.add(
+            *(
+                sketch_row([9_000.0 + 700 * back] * 8, feed="NEXRAD2", site=LATE, minute=minute - back)
+                for back in range(12)
+            )
+        )
+        down = Condition(AlarmKind.SITE_DOWN, f"{DOWN} is down", f"call {DOWN}", site=DOWN)
+        tx.alerting.alarms.raise_(down)
+        sentence = "ufrj.br has NEXRAD2 within 13 s instead of 2 s"
+        tx.alerting.alarms.raise_(
+            Condition(AlarmKind.OBJECTIVE, sentence, "read the path of ufrj.br", feed="NEXRAD2", site=LATE)
+        )
+    hub.live.apply(SessionChanged(DOWN, "closed", since, "192.0.2.3:41000", reason="the connection was cut"))
+    lacking = FeedBacklog("CONDUIT", True, 27_412, 2_770_000_000, to_us(since))
+    hub.live.apply(BacklogSeen((SiteBacklog(DOWN, (lacking,)),)))
+
+
+def many(hub: Runtime) -> None:
+    """500 sites with 30 feeds each."""
+    feeds = {f"FEED{number:02}": FeedClass.GRID for number in range(30)}
+    sites = {f"site{number:03}.example": _spread(number) for number in range(500)}
+    minute = _minute(NOW)
+    pairs = list(product(feeds, sites))
+    with hub.ledger.transaction() as tx:
+        _configured(tx, feeds, sites)
+        sketches = tuple(sketch_row([8.0, 11.0, 240.0], feed=feed, site=site, minute=minute) for feed, site in pairs)
+        frontiers = tuple(settled(1_000, stored=1_000, feed=feed, site=site) for feed, site in pairs)
+        tx.measured.batches.load(Batch("many", sketches, (), frontiers))
+        tx.measured.traffic.add([TrafficMinute(feed, minute, 20, 600_000, 100_000) for feed in feeds])
+    _connected(hub, list(sites))
+    _second_of_traffic(hub, list(feeds), list(sites))
+
+
+SCENES: dict[str, Callable[[Runtime], None]] = {
+    "empty": empty,
+    "healthy": healthy,
+    "incident": incident,
+    "many": many,
+}
+
+
+def _configured(tx: Transaction, feeds: dict[str, FeedClass], sites: dict[str, Place]) -> None:
+    for name, kind in feeds.items():
+        tx.feeds.add(Feed(name, kind))
+    for site, place in sites.items():
+        tx.sites.add(Site(site, organisation=f"Organisation of {site}", place=place))
+    for name, site in product(feeds, sites):
+        tx.subscriptions.add(Subscription(0, site, name))
+    for number, name in enumerate(feeds):
+        by_multicast = number % 2 == 0 and len(sites) > 1
+        leg = multicast(100 + number, *sites) if by_multicast else unicast(100 + number, *sites)
+        reason = f"{leg.transport.value}: {len(sites)} sites subscribe to the feed, the hub's link has room for them"
+        made = plan(name, leg, reason=reason, made_at=NOW - timedelta(hours=3))
+        tx.planning.plans.append(replace(made, candidates=_candidates(len(sites))))
+
+
+def _candidates(sites: int) -> tuple[Candidate, ...]:
+    latencies = {"predicted_p50_ms": 20.0, "predicted_p99_ms": 400.0}
+    return (
+        Candidate(Transport.UNICAST, True, "one copy a site", egress_bps=1e6 * sites, **latencies),
+        Candidate(Transport.MULTICAST, True, "one copy for all", egress_bps=1.1e6, **latencies),
+        Candidate(Transport.STATIC_CIRCUIT, False, "no circuit is reserved to its sites"),
+        Candidate(Transport.DYNAMIC_CIRCUIT, False, "no offer of circuits reaches its sites"),
+    )
+
+
+def _day(tx: Transaction, feeds: Sequence[str], sites: Sequence[str]) -> None:
+    """Latencies and traffic of a day, every five minutes."""
+    last = _minute(NOW)
+    for (number, feed), (place, site) in product(enumerate(feeds), enumerate(sites)):
+        rows = (
+            sketch_row([_latency_ms(number, place, back)] * 6, feed=feed, site=site, minute=last - back)
+            for back in range(0, 1_440, 5)
+        )
+        tx.measured.latency.add(*rows)
+    tx.measured.traffic.add(
+        [
+            TrafficMinute(feed, last - back, 60, 2_000_000 + 9_000 * ((back * 31) % 97), 400_000)
+            for feed, back in product(feeds, range(0, 1_440, 5))
+        ]
+    )
+    for back in range(0, 1_440, 5):
+        tx.measured.egress.add(last - back, egress_bytes=16_000_000, unicast_equivalent_bytes=60_000_000)
+
+
+def _connected(hub: Runtime, sites: Sequence[str]) -> None:
+    for site in sites:
+        hub.live.apply(SessionChanged(site, "connected", NOW - timedelta(hours=20), "192.0.2.3:41000"))
+
+
+def _second_of_traffic(hub: Runtime, feeds: Sequence[str], sites: Sequence[str]) -> None:
+    now_us = to_us(NOW)
+    progress = tuple(SiteProgress(feed, 1_000, 0, Transport.UNICAST, 1) for feed in feeds)
+    arrived = tuple(FeedTraffic(feed, 10, 1_500_000, (), 1_000) for feed in feeds)
+    sessions = tuple(SessionTraffic(site, 120, 200, 40_000, progress) for site in sites)
+    hub.live.apply(TrafficSeen(now_us - 1_000_000, now_us, arrived, _legs(feeds, len(sites)), sessions, 0))
+
+
+def _legs(feeds: Sequence[str], sites: int) -> tuple[LegTraffic, ...]:
+    """Every second feed leaves by multicast, as in the plans."""
+    return tuple(
+        LegTraffic(
+            leg=100 + number,
+            feed=feed,
+            egress_bytes=1_560_000 if number % 2 == 0 else 1_510_000 * sites,
+            repair_bytes=40_000 if number % 2 == 0 else 0,
+            products=10,
+            product_bytes=1_500_000 if number % 2 == 0 else 1_500_000 * sites,
+            sites=sites,
+            backlog_bytes=0,
+            transport=Transport.MULTICAST if number % 2 == 0 else Transport.UNICAST,
+        )
+        for number, feed in enumerate(feeds)
+    )
+
+
+def _latency_ms(feed: int, place: int, minutes_ago: int) -> float:
+    """Slower at sites farther away, and twice a day: every shade of the strip is there."""
+    return 150.0 + 220 * place + 40 * feed + abs(minutes_ago % 720 - 360)
+
+
+def _spread(number: int) -> Place:
+    return Place("", -50 + (number * 37) % 110, -170 + (number * 61) % 340)
+
+
+def _minute(at: datetime) -> int:
+    return to_us(at) // 60_000_000
