@@ -88,7 +88,8 @@ def measured(*, sites: int, feeds: int, runs: int) -> tuple[list[Row], list[str]
         Row("P3", f"page's processor time a second, {of}", "ms", median(one.news for one in seen), "-", None, runs),
         Row("P4", f"hub's time for one overview, {of}", "ms", overview_ms, "-", None, len(made_ms)),
     ]
-    return rows, ["P2 covers a walk through Now, Sites (scrolled to its end), Feeds and one feed, one site, Latency."]
+    walk = "Now, Sites (scrolled to its end), Feeds and one feed, one site, Latency, the tree and one site of it"
+    return rows, [f"P2 covers a walk through {walk}."]
 
 
 def _visit(page: Page, url: str, sites: int) -> Seen:
@@ -255,6 +256,8 @@ _WALK = (
     ("#/feeds/FEED00", "lateness"),
     ("#/sites/site000.example", "one site"),
     ("#/latency?feed=FEED00&site=site000.example", "latency"),
+    ("#/tree", "tree"),
+    ("#/tree/site~site000.example", "tree node"),
     ("#/", "feed FEED00"),
 )
 # Measurements by the browser itself: tasks that blocked it, the time of the first paint, and each overview.

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Tree, TreeSite } from './api'
-import { beyondOf, branchesOf, handedOut, roleOf, segmentOf, tunnelOf, tunnelsInOrder } from './relays'
+import { handedOut, roleOf, segmentOf, tunnelOf, tunnelsInOrder } from './relays'
 import type { Relay, RelayTunnel } from './relays'
 
 const NEAR = { round_trip_us: 2_000, loss_ppm: 1_000, congestion: 'cubic', rate_bps: 980_000_000 }
@@ -33,11 +32,6 @@ const RELAY: Relay = {
   legs: [],
 }
 
-function site(name: string, via: string[] = [], relay: string | null = null): TreeSite {
-  const feeds = [{ feed: 'NGRID', transport: null, relay }]
-  return { site: name, organisation: '', connected: true, via, circuit: null, feeds }
-}
-
 test('the tasks of a relay are those that it has', () => {
   expect(roleOf(RELAY)).toBe('carries connections at relay.campus.edu:7379, fans out NGRID, WARN to a local group')
   expect(roleOf({ ...RELAY, address: null, feeds: ['*'] })).toBe('fans out all feeds to a local group')
@@ -57,24 +51,4 @@ test('tunnels are named by their site, or by the address of a peer that is none,
   expect(tunnelOf({ ...TUNNEL, site: null })).toContain('192.0.2.1:5: ')
   const slow = { ...TUNNEL, site: 'slow', rate_from_hub_bps: 1 }
   expect(tunnelsInOrder([slow, TUNNEL]).map((one) => one.site)).toEqual(['unl.edu', 'slow'])
-})
-
-test('the tree has the sites of a relay below it, those of the hub after them, and each site once', () => {
-  const tree: Tree = {
-    hub: 'hub',
-    upstreams: [],
-    relays: [
-      { relay: 'campus', connected: true, sites: ['a', 'b', 'c'] },
-      { relay: 'core', connected: false, sites: ['campus'] },
-    ],
-    sites: [site('a', ['campus', 'core']), site('b', [], 'campus'), site('c'), site('d', ['gone'])],
-  }
-  const branches = branchesOf(tree).map(({ relay, sites }) => [relay?.relay ?? null, sites.map((one) => one.site)])
-  expect(branches).toEqual([
-    ['campus', ['a', 'b']],
-    ['core', []],
-    [null, ['c', 'd']],
-  ])
-  expect(tree.sites.map(beyondOf)).toEqual(['through core', '', '', ''])
-  expect(beyondOf({ ...site('a', ['campus', 'core']), circuit: 7 })).toBe('through core over circuit 7')
 })

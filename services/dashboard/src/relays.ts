@@ -1,5 +1,5 @@
-/** Relays in words, and the tree with the sites behind each. */
-import type { Relay, RelaySegment, RelayTunnel, Tree, TreeRelay, TreeSite } from './api'
+/** Relays in words. */
+import type { Relay, RelaySegment, RelayTunnel } from './api'
 import { fineShare, latency, megabits, span } from './format'
 
 export type { Relay, RelayTunnel }
@@ -38,33 +38,4 @@ export function tunnelOf(tunnel: RelayTunnel): string {
 /** The tunnels of a relay, the fastest first. */
 export function tunnelsInOrder(tunnels: RelayTunnel[]): RelayTunnel[] {
   return tunnels.toSorted((one, other) => other.rate_from_hub_bps - one.rate_from_hub_bps)
-}
-
-export interface Branch {
-  /** `null`: the sites that get everything from the hub itself. */
-  relay: TreeRelay | null
-  sites: TreeSite[]
-}
-
-/** The sites below the relays that serve them now, then those of the hub itself; relays without sites come too. */
-export function branchesOf(tree: Tree): Branch[] {
-  const branches: Branch[] = tree.relays.map((relay) => ({
-    relay,
-    sites: tree.sites.filter((site) => relayOf(site) === relay.relay),
-  }))
-  const named = new Set(tree.relays.map((relay) => relay.relay))
-  const direct = tree.sites.filter((site) => !named.has(relayOf(site) ?? ''))
-  return [...branches, { relay: null, sites: direct }]
-}
-
-/** The relay next to a site: on its way, or that of the first feed that it gets by fan-out. */
-function relayOf(site: TreeSite): string | null {
-  return site.via[0] ?? site.feeds.find((feed) => feed.relay !== null)?.relay ?? null
-}
-
-/** The further relays on the way to a site, with the circuit between two of them: `through core over circuit 7`;
- * empty for a way through one. */
-export function beyondOf(site: TreeSite): string {
-  const circuit = site.circuit === null ? '' : ` over circuit ${site.circuit}`
-  return site.via.length > 1 ? `through ${site.via.slice(1).join(' and ')}${circuit}` : ''
 }

@@ -33,8 +33,11 @@ export interface Placed {
 /** A site whose place is known. */
 export type PlacedSite = MapSite & { place: Placed }
 
+/** The part of a site's record that the map shows. */
+export type SiteRecord = Pick<SiteListed, 'site' | 'organisation' | 'state' | 'relay' | 'active' | 'place'>
+
 /** Joins the records with the overview and the strip of the last quarter hour; removed sites are left out. */
-export function mapSitesOf(listed: readonly SiteListed[], overview: Overview, strip: Strip | null): MapSite[] {
+export function mapSitesOf(listed: readonly SiteRecord[], overview: Overview, strip: Strip | null): MapSite[] {
   const seen = new Map(overview.sites.map((one) => [one.site, one]))
   const rows = new Map(strip?.rows.map((row) => [row.site, row.now]) ?? [])
   const others = strip?.others?.now.state ?? null
