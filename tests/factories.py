@@ -49,6 +49,7 @@ from downburst_worker.messages.delivery_lines import (
 from downburst_worker.messages.log_lines import feed_logs
 from downburst_worker.messages.tcp_lines import tcp_profiles_job
 from downburst_worker.messages.tracer_lines import traced_site, tracer_job
+from kit.asked_planner import AskedPlanner
 from kit.circuits import NodeInMemory
 from kit.fake_node import FakeNode
 
@@ -250,6 +251,7 @@ def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> t
         node=node,
         circuits=CircuitService(register, controller, made_by, ledger=ledger, bus=bus, clock=clock),
         alarms=Told(),
+        planner=AskedPlanner(),
         local_token=LOCAL_TOKEN,
     )
     return made, node

@@ -16,6 +16,7 @@ from downburst.domain.bridges.exporting import ExportedFile
 from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, CircuitEnd, CircuitState, Port
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import Feed, FeedLog
+from downburst.domain.plans import OtherConditions, WhatIf
 from downburst.domain.products import Acknowledgement, Product
 from downburst.domain.topology import Topology
 from downburst.domain.topology.bookings import BookedTest, BookingAnswer, WantedTest
@@ -205,6 +206,13 @@ class AlarmTests(Protocol):
         """Sends a receiver a test notice; raises the reason if it can't."""
 
 
+class Planner(Protocol):
+    """Questions to the scheduler."""
+
+    async def what_if(self, feed: str, other: OtherConditions, *, search: bool) -> WhatIf:
+        """The choice for a feed under other conditions, with its flips if they are searched."""
+
+
 @dataclass(slots=True)
 class Runtime:
     """One running hub, as the api's routes use it."""
@@ -217,6 +225,7 @@ class Runtime:
     node: Node
     circuits: Circuits
     alarms: AlarmTests
+    planner: Planner
     probes: Probes = field(default_factory=lambda: Probes({}))
     """True while the hub works, end to end."""
     local_token: str = field(default="", repr=False)
@@ -224,12 +233,10 @@ class Runtime:
     counted: Counted = field(default_factory=Counted)
     """Prometheus' counters since the hub's start."""
     gate: Gate = field(init=False)
-    started_at: datetime = field(init=False)
     overview: OverviewMemory = field(init=False)
     _feeds: dict[str, Feed] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.started_at = self.clock.now()
         self.overview = OverviewMemory(self.ledger, self.clock)
         self.gate = Gate(
             self.ledger,
@@ -238,6 +245,11 @@ class Runtime:
             without_login=self.settings.access.without_login,
             limits=self.settings.limits,
         )
+
+    @property
+    def started_at(self) -> datetime:
+        """The start of the hub, from which its memory begins."""
+        return self.overview.begun_at
 
     async def feed(self, name: str) -> Feed:
         """The feed, from memory: each upload needs it, and feeds change only through this api."""

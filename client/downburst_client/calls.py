@@ -621,6 +621,14 @@ def list_feed_seconds(
     )
 
 
+def what_if(feed: str, body: plans.WhatIfNew) -> Call[plans.WhatIf]:
+    """The planner's choice for a feed under other conditions, on the feed's own arrivals; nothing is changed.
+
+    The same functions decide as for the plan in force. More sites than the feed has are taken to be like them.
+    """
+    return Call("POST", path_of("v1", "feeds", feed, "what-if"), plans.WhatIf, body=body)
+
+
 def list_latencies(
     *,
     feed: str | None = None,

@@ -1,9 +1,12 @@
 """Plans: what is decided for each feed, why, and what it cost."""
 
 from datetime import datetime
+from typing import Annotated
 
-from downburst.domain.plans import Transport
-from downburst_contract.base import Answer, Number
+from pydantic import Field
+
+from downburst.domain.plans import OtherConditions, TrafficSpan, Transport
+from downburst_contract.base import Answer, Number, Shape
 from downburst_contract.feeds import Pin
 
 
@@ -128,3 +131,76 @@ class Totals(Answer):
     product_bytes: int
     repair_bytes: int
     control_bytes: int
+
+
+class WhatIfNew(Shape):
+    """Other conditions of a feed to try; those left out are as today. Nothing is changed by trying."""
+
+    sites: Annotated[int, Field(ge=1, le=500)] | None = None
+    """Fan-out: fewer of the feed's sites, or more like them."""
+    egress_bps: Annotated[float, Field(ge=1e6, le=400e9)] | None = None
+    """Egress of the hub that is free for this feed, as Ethernet-frame bits per second."""
+    objective_ms: Annotated[float, Field(ge=10, le=600_000)] | None = None
+    setup_s: Annotated[float, Field(ge=0.1, le=3_600)] | None = None
+    """Set-up time of circuits on demand."""
+    traffic: TrafficSpan = TrafficSpan.NOW
+    """now: the arrivals that the plan in force rests on; busiest: the busiest such window of the last day."""
+    flips: bool = True
+    """Whether to search the values at which the choice flips, which takes seconds for a busy feed."""
+
+    def to_model(self) -> OtherConditions:
+        """The conditions as the scheduler knows them."""
+        return OtherConditions(self.sites, self.egress_bps, self.objective_ms, self.setup_s, self.traffic)
+
+
+class Conditions(Answer):
+    """Conditions under which a transport is chosen."""
+
+    sites: int
+    egress_bps: Number
+    """Egress of the hub that is free for this feed, as Ethernet-frame bits per second."""
+    objective_ms: Number
+    setup_s: Number | None
+    """The longest set-up time of circuits on demand; null: no offer of them reaches a site."""
+
+
+class Judgement(Answer):
+    """A choice, its reason, and the figures of all transports, the chosen one first."""
+
+    transport: Transport
+    sentence: str
+    candidates: list[Candidate]
+
+
+class ConditionFlip(Answer):
+    """The nearest value of a condition, below or above the tried one, at which the choice is another."""
+
+    condition: str
+    """A member of the conditions."""
+    below: bool
+    at: Number
+    transport: Transport
+
+
+class WhatIf(Answer):
+    """The planner's answer to other conditions of a feed."""
+
+    feed: str
+    today: Conditions
+    tried: Conditions
+    traffic: TrafficSpan
+    products: int
+    """In the window of arrivals that was played."""
+    span_s: Number
+    """The length of that window."""
+    mean_bps: Number
+    begun_s_ago: Number
+    """The time since the begin of that window."""
+    now: Judgement
+    """The decision at this moment, which a change may still wait for."""
+    then: Judgement
+    """The decision under the tried conditions, once they have lasted."""
+    flips: list[ConditionFlip]
+    complete: bool
+    """False: flips were not searched, or not to the end."""
+    notes: list[str]

@@ -30,13 +30,14 @@ from downburst.domain.events import (
     TrafficSeen,
 )
 from downburst.domain.feeds import Feed
-from downburst.domain.plans import Leg, Plan, Transport
+from downburst.domain.plans import Leg, Plan
 from downburst.domain.probes.signs import ProbesChanged
 from downburst.domain.receipts import Settled
 from downburst.foundation.clock import Clock, SystemClock, to_us
 from downburst.foundation.errors import DownburstError, LedgerAway
 from downburst.host.absent_transports import AbsentTransport
 from downburst.ledger import Ledger, Transaction
+from downburst.ledger.repositories.feeds import unknown_feed
 from downburst.settings.hub import Settings
 from downburst.supervision import attempt
 from downburst_scheduler.accuracy import (
@@ -48,12 +49,11 @@ from downburst_scheduler.accuracy import (
     with_measurement,
 )
 from downburst_scheduler.demand.cores import led_otherwise
-from downburst_scheduler.demand.riding import OnDemand, is_other, legs_on_demand, moved
+from downburst_scheduler.demand.riding import OnDemand, legs_on_demand, moved
 from downburst_scheduler.demand.written import figures_of
-from downburst_scheduler.figures.traffic import FeedWindow
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.legs import by_relay, followed, group_leg, legs_of, paced, repair_of
 from downburst_scheduler.lines import LineWatch
-from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.floors import SiteFloors
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
 from downburst_scheduler.models.queues import Order
@@ -321,6 +321,13 @@ class SchedulerLoop:
             _LOG.info("plan %d of %s: %s", plan.version, plan.feed, plan.reason)
             self._bus.publish(PlanMade(plan))
 
+    def asked_about(self, name: str) -> tuple[Question, tuple[Arrivals, float]]:
+        """The inputs of a decision at this moment, with the day's busiest arrivals and their age in seconds."""
+        if name not in self._known.feeds:
+            raise unknown_feed(name, list(self._known.feeds))
+        state = self._state(name)
+        return self._question(self._known.feeds[name], state, look=False), state.window.busiest()
+
     def _question(self, feed: Feed, state: FeedState, *, look: bool) -> Question:
         return Question(
             arrivals=state.window.arrivals(),
@@ -360,7 +367,7 @@ class SchedulerLoop:
     async def _plan(self, feed: Feed, state: FeedState, question: Question, decision: Decision) -> Plan | None:
         """A stored plan if legs, pin, trust or the kind of reason differ from the one in force."""
         before = state.plan
-        terms = _terms(state, decision)
+        terms = state.terms_after(decision)
         legs = await self._legs(feed, state, decision, on_demand=bool(terms))
         pinned = decision.because in (Because.PINNED, Because.PIN_INFEASIBLE)
         same = before is not None and before.legs == legs and before.pinned == pinned
@@ -470,23 +477,13 @@ class SchedulerLoop:
 
     def _state(self, name: str) -> FeedState:
         if name not in self._feeds:
-            self._feeds[name] = FeedState(FeedWindow(self._pace.window_s))
+            self._feeds[name] = FeedState(self._pace.window())
         return self._feeds[name]
 
 
 def _histories(tx: Transaction) -> list[list[Plan]]:
     """The plans of every feed that may be of the last day, newest first."""
     return [tx.planning.plans.history(plan.feed) for plan in tx.planning.plans.all_current()]
-
-
-def _terms(state: FeedState, decision: Decision) -> tuple[DemandTerms, ...]:
-    """Terms stay while only measurements differ, and while there are no arrivals to derive others from."""
-    if decision.transport is not Transport.DYNAMIC_CIRCUIT:
-        return ()
-    wanted, standing, measured = decision.chosen.demand, state.terms, decision.chosen.outcome is not None
-    if wanted and (not standing or (measured and is_other(wanted, standing))):
-        return tuple(sorted(wanted, key=lambda one: one.site))
-    return standing
 
 
 def _settled(tx: Transaction) -> list[Settled]:

@@ -15,7 +15,7 @@ from downburst.ledger import Transaction
 from downburst.live.repairs import Repairs
 from downburst.settings.hub import Settings
 from downburst_scheduler.calibration import FeedCalibration, Quantiles
-from downburst_scheduler.demand.riding import REQUESTS, OnDemand
+from downburst_scheduler.demand.riding import REQUESTS, OnDemand, is_other
 from downburst_scheduler.demand.written import terms_of
 from downburst_scheduler.figures.traffic import Arrivals, FeedWindow
 from downburst_scheduler.models.delays import Latencies
@@ -54,6 +54,10 @@ class Pace:
         retry_s = settings.multicast.retry_minutes * 60 / scale
         trials = TrialRules(retry_s / RETURNS_SOONER, retry_s, enabled=wanted.groups_by_losses)
         return cls(max(wanted.step_s / scale, 1.0), window_s, max(60 / scale, 1.0), rules, trials)
+
+    def window(self) -> FeedWindow:
+        """An empty window for the arrivals of a feed."""
+        return FeedWindow(self.window_s, self.rules.day_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ class FeedState:
             changed_at_s=tuple(now_s - age_s[one.version] for one in reversed(_changes(history))),
         )
         return cls(
-            FeedWindow(pace.window_s),
+            pace.window(),
             memory,
             plan,
             known,
@@ -180,6 +184,15 @@ class FeedState:
     def terms(self) -> tuple[DemandTerms, ...]:
         """The terms of circuits on demand in the plan in force, by site; none while it is on another transport."""
         return terms_of(self.plan.figures) if self.plan is not None else ()
+
+    def terms_after(self, decision: Decision) -> tuple[DemandTerms, ...]:
+        """Terms stay while only measurements differ, and while there are no arrivals to derive others from."""
+        if decision.transport is not Transport.DYNAMIC_CIRCUIT:
+            return ()
+        wanted, standing, measured = decision.chosen.demand, self.terms, decision.chosen.outcome is not None
+        if wanted and (not standing or (measured and is_other(wanted, standing))):
+            return tuple(sorted(wanted, key=lambda one: one.site))
+        return standing
 
     def follow(self, plan: Plan) -> Plan:
         """Puts a plan in force. Repairs at other rates are no guide to its groups."""

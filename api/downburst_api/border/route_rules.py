@@ -150,6 +150,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("PATCH", "/v1/feeds/{feed}"): OPERATE,
     ("DELETE", "/v1/feeds/{feed}"): OPERATE,
     ("GET", "/v1/feeds/{feed}/plans"): READ,
+    ("POST", "/v1/feeds/{feed}/what-if"): READ,
     ("GET", "/v1/feeds/{feed}/outcomes"): READ,
     ("GET", "/v1/feeds/{feed}/catch-ups"): READ,
     ("GET", "/v1/feeds/{feed}/seconds"): READ,

@@ -155,6 +155,7 @@ EXAMPLES: Mapping[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/v1/feeds/{feed}"): _FEED,
     ("PATCH", "/v1/feeds/{feed}"): {"objective_ms": 1_000},
     ("PUT", "/v1/feeds/{feed}/pin"): {"transport": "unicast"},
+    ("POST", "/v1/feeds/{feed}/what-if"): {"sites": 104, "egress_bps": 200_000_000, "objective_ms": 5_000},
     ("POST", "/v1/sites"): {
         "site": "unl.edu",
         "organisation": "University of Nebraska",

@@ -13,6 +13,7 @@ class OverviewMemory:
     """The last overview, and the readings of the ledger behind it."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
+        self.begun_at = clock.now()
         self.document = SharedOverview(clock)
         self.facts: Remembered[Any] = Remembered(ledger)
         """The rows that the overview shows."""

@@ -7,7 +7,7 @@ from downburst_api.http.pagination import NewestPage, NewestPaged, Paged
 from downburst_api.http.parameters import Hub
 from downburst_api.plans.shapes import plan_out
 from downburst_contract.feeds import Pin
-from downburst_contract.plans import CurrentPlan, Plan, Totals
+from downburst_contract.plans import CurrentPlan, Plan, Totals, WhatIf, WhatIfNew
 
 router = APIRouter(prefix="/v1", tags=["plans"])
 
@@ -22,6 +22,16 @@ async def list_plans(hub: Hub, page: Paged) -> list[CurrentPlan]:
 async def plan_history(hub: Hub, feed: str, page: NewestPaged) -> list[Plan]:
     """The plans of a feed, newest first, each with the bytes that its legs sent."""
     return page.of(await hub.ledger.read(lambda tx: _history(tx, feed, page)), "version")
+
+
+@router.post("/feeds/{feed}/what-if", responses={409: {"description": "The feed has no sites or no products yet."}})
+async def what_if(hub: Hub, feed: str, wanted: WhatIfNew) -> WhatIf:
+    """The planner's choice for a feed under other conditions, on the feed's own arrivals; nothing is changed.
+
+    The same functions decide as for the plan in force. More sites than the feed has are taken to be like them.
+    """
+    known = await hub.feed(feed)
+    return WhatIf.model_validate(await hub.planner.what_if(known.name, wanted.to_model(), search=wanted.flips))
 
 
 @router.get("/totals")

@@ -43,6 +43,7 @@ from downburst_latency.service import LatencyService
 from downburst_scheduler.demand.loop import DemandLoop
 from downburst_scheduler.loop import SchedulerLoop
 from downburst_scheduler.ways_loop import WaysLoop
+from downburst_scheduler.what_if.desk import WhatIfDesk, answers_of_desk
 
 
 async def serve_scheduler(settings: Settings) -> None:
@@ -168,7 +169,14 @@ async def _schedule(part: _Given) -> None:
     given = (part.bus, part.ledger, part.settings)
     # The hub itself orders circuits on demand if it keeps circuits.
     acting = [DemandLoop(*given, RemoteCircuits(part.bus)).run()] if part.settings.circuits.apart else []
-    await side_by_side(SchedulerLoop(*given, absent=absent_transports()).run(), WaysLoop(*given).run(), *acting)
+    scheduler = SchedulerLoop(*given, absent=absent_transports())
+    answers = answers_of_desk(WhatIfDesk(scheduler))
+    await side_by_side(
+        scheduler.run(),
+        WaysLoop(*given).run(),
+        keep("apart.questions", partial(answer_for_good, part.bus, Part.SCHEDULER, answers)),
+        *acting,
+    )
 
 
 async def _keep_latencies(part: _Given) -> None:

@@ -33,7 +33,7 @@ from downburst_alarms.remote import RemoteAlarms, answers_of_hub
 from downburst_alarms.watch import AlarmWatch
 from downburst_api.app import create_app, prepare
 from downburst_api.metrics.counted import Counted
-from downburst_api.runtime import AlarmTests, Circuits, Runtime
+from downburst_api.runtime import AlarmTests, Circuits, Planner, Runtime
 from downburst_app.retention.watch import RetentionWatch
 from downburst_app.wiring.beside import Beside
 from downburst_app.wiring.housekeeping import Housekeeping, Run
@@ -62,6 +62,7 @@ from downburst_probes.runner import ProbeRunner
 from downburst_scheduler.demand.loop import DemandLoop
 from downburst_scheduler.loop import SchedulerLoop
 from downburst_scheduler.ways_loop import WaysLoop
+from downburst_scheduler.what_if.desk import RemoteWhatIf, WhatIfDesk
 from downburst_worker.agent import Agent
 from downburst_worker.binary import find_node, find_node_for_kafka
 from downburst_worker.ledger_writer import BatchLoader
@@ -183,6 +184,7 @@ class Hub:
         with step("the node and its state in the ledger"):
             await self._start_agent()
             self._circuits = await self._open_circuits()
+        planner = self._open_planner()
         alarms = self._open_alarms()
         probes = self._end_to_end(alarms)
         self._watchdogs = Watchdogs(probes, self._agent, settings.alarms, clock=self._clock, say=say)
@@ -191,7 +193,7 @@ class Hub:
                 "the disk was full at the start, and the reserve was released for it",
                 "free space, or keep fewer hours: downburst log advise shows the use of each feed",
             )
-        runtime = self._runtime(alarms, counted)
+        runtime = self._runtime(alarms, planner, counted)
         self._front.open(prepare(create_app(runtime, page=_dashboard(settings), guide=_guide(settings))))
 
     async def _prepare_data_dir(self, reserve: Reserve) -> bool:
@@ -276,6 +278,14 @@ class Hub:
         self._runs += [("circuits.run", controller.run), *made_by.runs(), *lent]
         return service
 
+    def _open_planner(self) -> Planner:
+        if self._settings.scheduler.apart:
+            return RemoteWhatIf(self._bus)
+        given = (self._bus, self._ledger, self._settings, self._clock)
+        scheduler = SchedulerLoop(*given, absent=absent_transports())
+        self._runs += _runs_of_scheduler(scheduler, WaysLoop(*given))
+        return WhatIfDesk(scheduler)
+
     def _open_alarms(self) -> AlarmTests:
         facts = LiveFacts(self._live, self._settings.data_dir, silent=self._beside.presence.silent)
         if self._settings.alarms.apart:
@@ -310,7 +320,7 @@ class Hub:
         if circuit.state in FINISHED:
             self._live.forget_circuit(circuit.number)
 
-    def _runtime(self, alarms: AlarmTests, counted: Counted) -> Runtime:
+    def _runtime(self, alarms: AlarmTests, planner: Planner, counted: Counted) -> Runtime:
         return Runtime(
             settings=self._settings,
             ledger=self._ledger,
@@ -320,16 +330,13 @@ class Hub:
             node=self._agent,
             circuits=self._circuits,
             alarms=alarms,
+            planner=planner,
             probes=self._watchdogs.probes,
             local_token=self._front.leave_token(),
             counted=counted,
         )
 
     def _parts(self) -> "Iterator[tuple[str, Run]]":
-        if not self._settings.scheduler.apart:
-            given = (self._bus, self._ledger, self._settings, self._clock)
-            yield "scheduler.run", SchedulerLoop(*given, absent=absent_transports()).run
-            yield "scheduler.ways", WaysLoop(*given).run
         if not (self._settings.scheduler.apart and self._settings.circuits.apart):
             # Beside the circuit service, if that is here.
             acting = DemandLoop(self._bus, self._ledger, self._settings, self._circuits, self._clock)
@@ -395,6 +402,11 @@ def directory_source(
         concurrency=watch.concurrency,
         on_fault=on_fault,
     )
+
+
+def _runs_of_scheduler(scheduler: SchedulerLoop, ways: WaysLoop) -> Iterator[tuple[str, Run]]:
+    yield "scheduler.run", scheduler.run
+    yield "scheduler.ways", ways.run
 
 
 def _is_current(url_of_ledger: str) -> bool:

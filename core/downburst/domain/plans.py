@@ -131,6 +131,82 @@ class LegTrial:
     """Sites with the packets that each lost, the greatest losses first; other sites on the leg lost none."""
 
 
+class TrafficSpan(StrEnum):
+    """The arrivals that other conditions are tried on."""
+
+    NOW = "now"
+    """Those of the planner's window, which the plan in force rests on."""
+    BUSIEST = "busiest"
+    """The window with the most bytes within the last day."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherConditions:
+    """Conditions of a feed to try; None: as today."""
+
+    sites: int | None = None
+    egress_bps: float | None = None
+    objective_ms: float | None = None
+    setup_s: float | None = None
+    traffic: TrafficSpan = TrafficSpan.NOW
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Conditions under which a transport is chosen."""
+
+    sites: int
+    egress_bps: float
+    """Egress of the hub that is free for this feed, in frames."""
+    objective_ms: float
+    setup_s: float | None
+    """The longest set-up time of circuits on demand; None: no offer of them reaches a site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A choice with the figures of all transports, the chosen one first."""
+
+    transport: Transport
+    sentence: str
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionFlip:
+    """The nearest value of a condition, below or above the tried one, with another choice."""
+
+    condition: str
+    """A field of the conditions."""
+    below: bool
+    at: float
+    transport: Transport
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The planner's answer to other conditions of a feed."""
+
+    feed: str
+    today: Conditions
+    tried: Conditions
+    traffic: TrafficSpan
+    products: int
+    span_s: float
+    """The length of the window of arrivals."""
+    mean_bps: float
+    begun_s_ago: float
+    """The time since the begin of that window."""
+    now: Judgement
+    """The planner's decision at this moment, held back or not."""
+    then: Judgement
+    """Its decision under the tried conditions, once they have lasted."""
+    flips: tuple[ConditionFlip, ...]
+    complete: bool
+    """False if flips were not searched, or not to the end."""
+    notes: tuple[str, ...]
+
+
 def leg_figure(leg: int, name: str) -> str:
     """The name of a plan's figure about one of its legs."""
     return f"{OF_LEGS}{leg}_{name}"

@@ -136,6 +136,12 @@ class LimitReached(DownburstError):
     status, code, title, exit_code = 409, "limit-reached", "The limit is reached", 2
 
 
+class NothingToCompare(DownburstError):
+    """A feed without sites or products has no figures to compare transports by."""
+
+    status, code, title, exit_code = 409, "nothing-to-compare", "There is nothing to compare yet", 2
+
+
 class ChangedMeanwhile(DownburstError):
     """The object of a change has changed since it was read."""
 

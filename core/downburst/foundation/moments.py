@@ -1,4 +1,4 @@
-"""Moments in user input: RFC 3339 with an offset, `now`, or a time ago: `90s`, `30m`, `2h`, `1d`."""
+"""Moments in user input: RFC 3339 with an offset, `now`, or a time ago: `90s`, `30m`, `2h`, `1d`; and durations."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -41,6 +41,14 @@ def coming_moment(text: str, now: datetime) -> datetime:
         ) from None
 
 
+def duration_s(text: str) -> float:
+    """Seconds of `250ms`, `5s`, `1.5 m`, `2h`; refuses a bare number."""
+    found = _DURATION.fullmatch(text.strip())
+    if found is None:
+        raise BadInput(f"{text!r} is not a duration; write a number with ms, s, m or h, such as 250ms or 5s")
+    return float(found["count"]) * _SECONDS[found["unit"]]
+
+
 def _moved(now: datetime, found: re.Match[str], sign: int) -> datetime:
     try:
         return now + sign * timedelta(**{_UNITS[found["unit"]]: float(found["count"])})
@@ -51,3 +59,5 @@ def _moved(now: datetime, found: re.Match[str], sign: int) -> datetime:
 _AGO = re.compile(r"(?P<count>\d{1,6}(\.\d{1,3})?) ?(?P<unit>[smhd])( ago)?")
 _LATER = re.compile(r"\+(?P<count>\d{1,6}(\.\d{1,3})?) ?(?P<unit>[smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_DURATION = re.compile(r"(?P<count>\d{1,6}(\.\d{1,3})?) ?(?P<unit>ms|[smh])")
+_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3_600.0}

@@ -78,11 +78,18 @@ class TrafficStatistics:
 
 
 class FeedWindow:
-    """The last so many seconds of one feed, in bounded memory: a bin a second with at most 64 sizes each."""
+    """The last so many seconds of one feed, in bounded memory: a bin a second with at most 64 sizes each.
 
-    def __init__(self, window_s: float) -> None:
+    The busiest window of each eighth of a day is kept as well.
+    """
+
+    def __init__(self, window_s: float, day_s: float = 86_400.0) -> None:
         self._bins: deque[_Bin] = deque(maxlen=max(round(window_s), 1))
         self._open = _Bin.empty()
+        self._day_s = day_s
+        self._age_s = 0.0
+        self._looked_s = 0.0
+        self._busy: dict[int, _Busy] = {}
 
     def add(self, *, seconds: float, products: int, size_bytes: int, sizes: Sequence[int]) -> None:
         """Counts the arrivals of `seconds`; less than half a second waits for more, several are spread evenly."""
@@ -91,7 +98,10 @@ class FeedWindow:
         if self._open.seconds < 0.5 or whole < 1:
             return
         self._bins.extend(self._open.split(whole, keep=self._bins.maxlen or whole))
+        self._age_s += self._open.seconds
         self._open = _Bin.empty()
+        if self._age_s - self._looked_s >= (self._bins.maxlen or 1) * STEP_OF_WINDOW:
+            self._keep_busiest()
 
     @property
     def seconds(self) -> float:
@@ -130,6 +140,31 @@ class FeedWindow:
             times.append(start_s + np.arange(one.products) * (one.seconds / max(one.products, 1)))
             sizes.append(one.sampled())
         return Arrivals(np.concatenate(times), np.concatenate(sizes), float(starts_s[-1]))
+
+    def busiest(self) -> tuple[Arrivals, float]:
+        """The arrivals of the window with the most bytes within the last day, and the time since its end."""
+        kept = [one for one in self._busy.values() if self._age_s - one.ended_s <= self._day_s]
+        most = max(kept, key=lambda one: one.bytes, default=None)
+        if most is None or most.bytes <= sum(one.bytes for one in self._bins):
+            return self.arrivals(), 0.0
+        return most.arrivals, self._age_s - most.ended_s
+
+    def _keep_busiest(self) -> None:
+        self._looked_s = self._age_s
+        part_s, volume = self._day_s / PARTS_OF_DAY, sum(one.bytes for one in self._bins)
+        part = int(self._age_s / part_s)
+        before = self._busy.get(part)
+        if volume and (before is None or volume > before.bytes):
+            self._busy[part] = _Busy(self._age_s, volume, self.arrivals())
+        for old in [one for one in self._busy if one < part - PARTS_OF_DAY]:
+            del self._busy[old]
+
+
+@dataclass(frozen=True, slots=True)
+class _Busy:
+    ended_s: float
+    bytes: int
+    arrivals: Arrivals
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,5 +252,8 @@ def _size_quantiles(sizes: Floats) -> dict[str, float]:
 
 WIDTHS_S = (1, 10, 60)
 SILENCES_S = (1.0, 10.0, 60.0)
+STEP_OF_WINDOW = 0.25
+"""Windows that overlap so far are compared: a burst is never cut by more than this share."""
+PARTS_OF_DAY = 8
 SAMPLES_PER_BIN = 64
 """The number that the node sends in a second."""

@@ -994,6 +994,25 @@ export interface CircuitWhole {
   events: CircuitEvent[]
 }
 
+/** The nearest value of a condition, below or above the tried one, at which the choice is another. */
+export interface ConditionFlip {
+  /** A member of the conditions. */
+  condition: string
+  below: boolean
+  at: number
+  transport: Transport
+}
+
+/** Conditions under which a transport is chosen. */
+export interface Conditions {
+  sites: number
+  /** Egress of the hub that is free for this feed, as Ethernet-frame bits per second. */
+  egress_bps: number
+  objective_ms: number
+  /** The longest set-up time of circuits on demand; null: no offer of them reaches a site. */
+  setup_s: number | null
+}
+
 /** The credential of a receiver: its hash, never anything to log in with. */
 export interface Credential {
   sha256: string
@@ -1513,6 +1532,13 @@ export interface IncidentAction {
 export interface Invitation {
   fragment: string
   link_expires_at: string
+}
+
+/** A choice, its reason, and the figures of all transports, the chosen one first. */
+export interface Judgement {
+  transport: Transport
+  sentence: string
+  candidates: Candidate[]
 }
 
 /** Latency over time, oldest first; steps without products are left out. */
@@ -3762,6 +3788,9 @@ export interface TrafficPoint {
   worst_share: number | null
 }
 
+/** The arrivals that other conditions are tried on. */
+export type TrafficSpan = 'now' | 'busiest'
+
 /** Sums since 00:00 UTC, or since the hub began to count; null: nothing was stored. */
 export interface TrafficToday {
   since: string | null
@@ -3958,6 +3987,44 @@ export interface WantedTest {
   /** The circuit inside which it runs, with that one's rate; left out: it needs free rate beside all circuits. */
   circuit?: number | null
   by?: string
+}
+
+/** The planner's answer to other conditions of a feed. */
+export interface WhatIf {
+  feed: string
+  today: Conditions
+  tried: Conditions
+  traffic: TrafficSpan
+  /** In the window of arrivals that was played. */
+  products: number
+  /** The length of that window. */
+  span_s: number
+  mean_bps: number
+  /** The time since the begin of that window. */
+  begun_s_ago: number
+  /** The decision at this moment, which a change may still wait for. */
+  now: Judgement
+  /** The decision under the tried conditions, once they have lasted. */
+  then: Judgement
+  flips: ConditionFlip[]
+  /** False: flips were not searched, or not to the end. */
+  complete: boolean
+  notes: string[]
+}
+
+/** Other conditions of a feed to try; those left out are as today. Nothing is changed by trying. */
+export interface WhatIfNew {
+  /** Fan-out: fewer of the feed's sites, or more like them. */
+  sites?: number | null
+  /** Egress of the hub that is free for this feed, as Ethernet-frame bits per second. */
+  egress_bps?: number | null
+  objective_ms?: number | null
+  /** Set-up time of circuits on demand. */
+  setup_s?: number | null
+  /** now: the arrivals that the plan in force rests on; busiest: the busiest such window of the last day. */
+  traffic?: TrafficSpan
+  /** Whether to search the values at which the choice flips, which takes seconds for a busy feed. */
+  flips?: boolean
 }
 
 /** The caller of a hub. */

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from downburst.foundation.errors import BadInput
-from downburst.foundation.moments import coming_moment, moment
+from downburst.foundation.moments import coming_moment, duration_s, moment
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -44,3 +44,16 @@ def test_what_lies_ahead_is_written_with_a_plus() -> None:
 def test_moments_outside_the_calendar_are_refused(read: Any, text: str) -> None:
     with pytest.raises(BadInput):
         read(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("250ms", 0.25), ("5s", 5.0), ("5 s", 5.0), ("1.5m", 90.0), ("2h", 7_200.0)]
+)
+def test_a_duration_has_a_unit(text: str, seconds: float) -> None:
+    assert duration_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["5", "soon", "-5s", "5 S", "1d", "", "9" * 30 + "s"])
+def test_other_text_is_no_duration(text: str) -> None:
+    with pytest.raises(BadInput, match="is not a duration"):
+        duration_s(text)

@@ -10,8 +10,10 @@ from downburst.settings.addresses import DEFAULT_HUB
 from downburst_app.cli import completion
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, minute, show, table
 from downburst_app.cli.columns import Further, Wide
+from downburst_app.cli.feeds.what_if import what_if
 
 app = typer.Typer(help="Show plans and their history; pin a transport.", no_args_is_help=True)
+app.command("what-if")(what_if)
 Feed = Annotated[str, typer.Argument(help="Name of the feed.", autocompletion=completion.feeds)]
 
 
