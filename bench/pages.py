@@ -88,7 +88,7 @@ def measured(*, sites: int, feeds: int, runs: int) -> tuple[list[Row], list[str]
         Row("P3", f"page's processor time a second, {of}", "ms", median(one.news for one in seen), "-", None, runs),
         Row("P4", f"hub's time for one overview, {of}", "ms", overview_ms, "-", None, len(made_ms)),
     ]
-    walk = "Now, Sites (scrolled to its end), Feeds and one feed, one site, Latency, the tree and one site of it"
+    walk = "Now, Sites (scrolled to its end), Feeds, both drawers, a feed, a site, Latency, the tree and a site of it"
     return rows, [f"P2 covers a walk through {walk}."]
 
 
@@ -96,8 +96,8 @@ def _visit(page: Page, url: str, sites: int) -> Seen:
     page.set_default_timeout(PATIENCE_MS)
     page.add_init_script(_WATCH)
     page.goto(url)
-    page.get_by_test_id("feed FEED00").wait_for()
-    first_paint = page.evaluate("window.shownAt(\"[data-testid='feed FEED00']\")")
+    page.get_by_test_id("status").wait_for()
+    first_paint = page.evaluate("window.shownAt(\"[data-testid='status']\")")
     for address, shown in _WALK:
         page.evaluate(f"location.hash = '{address}'")
         page.get_by_test_id(shown).wait_for()
@@ -256,9 +256,11 @@ _WALK = (
     ("#/feeds/FEED00", "lateness"),
     ("#/sites/site000.example", "one site"),
     ("#/latency?feed=FEED00&site=site000.example", "latency"),
+    ("#/feeds?row=FEED00", "transport of FEED00"),
+    ("#/sites?row=site000.example", "feeds of site000.example"),
     ("#/tree", "tree"),
     ("#/tree/site~site000.example", "tree node"),
-    ("#/", "feed FEED00"),
+    ("#/", "status"),
 )
 # Measurements by the browser itself: tasks that blocked it, the time of the first paint, and each overview.
 _WATCH = """
@@ -268,8 +270,8 @@ new PerformanceObserver(list => window.longTasks.push(...list.getEntries().map(o
   .observe({ type: 'longtask', buffered: true })
 const shown = {}
 const look = () => {
-  const feed = "[data-testid='feed FEED00']"
-  if (document.querySelector(feed)) requestAnimationFrame(() => setTimeout(() => (shown[feed] = performance.now())))
+  const part = "[data-testid='status']"
+  if (document.querySelector(part)) requestAnimationFrame(() => setTimeout(() => (shown[part] = performance.now())))
   else requestAnimationFrame(look)
 }
 look()

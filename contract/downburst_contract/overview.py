@@ -118,6 +118,8 @@ class PlanSeen(Answer):
     version: int
     transport: Transport
     reason: str
+    clause: Annotated[str, Field(max_length=60)]
+    """The deciding figure of the reason, for a line of a list."""
     pinned: bool
     legs: list[Leg]
     groups: list[Group]

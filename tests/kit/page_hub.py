@@ -13,7 +13,7 @@ from typing import Self
 from urllib.parse import quote
 
 import httpx
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from kit.node import node_binary
 
@@ -32,6 +32,24 @@ def go(page: Page, title: str) -> None:
         # A section begins with one of its pages. A click on the link to the open page would only take the focus.
         if link.get_attribute("aria-current") is None:
             link.click()
+
+
+def open_row(page: Page, title: str, name: str) -> Locator:
+    """Opens the drawer of a feed or a site, from the page with its row."""
+    go(page, title)
+    page.get_by_test_id(f"{title[:-1].lower()} {name}").get_by_role("link", name=name).click()
+    return page.get_by_role("dialog", name=name, exact=True)
+
+
+def open_whole(page: Page, title: str, name: str) -> None:
+    """Opens the page of a feed or a site by way of its drawer."""
+    open_row(page, title, name).get_by_role("link", name=f"Open {name}").click()
+
+
+def figure(drawer: Locator, label: str) -> Locator:
+    """A figure of a drawer, in its tab of figures."""
+    drawer.get_by_role("tab", name="Figures").click()
+    return drawer.locator(f"[data-label='{label}'] dd")
 
 
 SECTIONS = {

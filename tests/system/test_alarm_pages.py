@@ -16,7 +16,7 @@ from playwright.sync_api import Page, Route, expect
 
 from kit.axe import no_serious_finding
 from kit.node import node_binary
-from kit.page_hub import Hub
+from kit.page_hub import Hub, go
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
 
@@ -35,6 +35,7 @@ def operators(hub: Hub, page: Page) -> Page:
     hub.post("sites/unl.edu/subscriptions", feed="NGRID")
     page.goto(hub.command("login", "--link").stdout.strip())
     page.get_by_role("button", name="Sign in").click()
+    go(page, "Sites")
     expect(page.get_by_test_id("site unl.edu")).to_be_visible()
     return page
 
@@ -167,6 +168,7 @@ def test_a_rule_that_fails_at_a_site_is_on_its_page_until_it_is_looked_after(
     rules = tmp_path / "pqact.conf"
     rules.write_text("ANY\t.*\tEXEC\t-wait\tfalse\n")
     hub.receive("unl.edu", tmp_path / "near", options=["--actions", str(rules), "--action-attempts", "1"])
+    go(operators, "Sites")
     expect(operators.get_by_test_id("site unl.edu")).to_contain_text("up to date")
     hub.put("NGRID", "nam/1.grib2", b"content")
     operators.goto(f"{hub.url}#/sites/unl.edu")

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from kit.capabilities import needs
-from kit.page_hub import PATIENCE_MS, Hub
+from kit.page_hub import PATIENCE_MS, Hub, figure, go, open_row
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
 
@@ -46,27 +46,30 @@ def test_an_empty_hub_says_what_to_do_next(hub: Hub, page: Page) -> None:
     expect(page.get_by_text("downburst feeds add NGRID --class grid")).to_be_visible()
     expect(page.get_by_test_id("status")).to_contain_text("No site has received a feed yet")
     hub.post("feeds", feed="TEST")
-    expect(page.get_by_test_id("feed TEST")).to_be_visible()
     expect(page.get_by_text("downburst put TEST my/first/product ./file")).to_be_visible()
+    go(page, "Feeds")
+    expect(page.get_by_test_id("feed TEST")).to_contain_text("not measured")
+    go(page, "Sites")
+    expect(page.get_by_role("main")).to_contain_text("This hub has no sites yet")
 
 
 @pytest.mark.smoke
 def test_what_flows_is_on_the_page_without_a_reload(hub: Hub, page: Page, tmp_path: Path) -> None:
-    page.goto(f"http://{hub.http}/")
+    page.goto(f"http://{hub.http}/#/sites")
     a_site_that_receives(hub, tmp_path / "near")
     site = page.get_by_test_id("site near.example")
     expect(site).to_contain_text("up to date")
     expect(site).to_contain_text("<b onmouseover=alert(1)>Near</b>")
     for number in range(20):
         hub.put("TEST", f"product-{number}", os.urandom(20_000))
-    feed = page.get_by_test_id("feed TEST")
-    expect(feed).to_contain_text("20 products")
-    expect(feed).to_contain_text("unicast")
     expect(site.locator("[data-label=Stored]")).to_have_text("20")
-    expect(site.locator("[data-label='Clock offset ± bound']")).to_contain_text("±")
+    expect(figure(open_row(page, "Sites", "near.example"), "Clock offset ± bound")).to_contain_text("±")
+    drawer = open_row(page, "Feeds", "TEST")
+    expect(page.get_by_test_id("feed TEST")).to_contain_text("unicast")
+    expect(figure(drawer, "Products")).to_contain_text("20 products")
     for label in ("p50", "p99", "Worst"):
-        expect(feed.locator(f"[data-label={label}]")).to_have_text(A_LATENCY)
-    feed.get_by_role("link", name="TEST").click()
+        expect(figure(drawer, label)).to_have_text(A_LATENCY)
+    drawer.get_by_role("link", name="Open TEST").click()
     expect(page).to_have_url(re.compile("#/feeds/TEST$"))
     expect(page.get_by_role("heading", name="TEST", exact=True)).to_be_focused()
     expect(page.get_by_role("img", name=re.compile("Latency of TEST at all sites per minute"))).to_be_visible()
@@ -74,13 +77,17 @@ def test_what_flows_is_on_the_page_without_a_reload(hub: Hub, page: Page, tmp_pa
 
 def test_a_site_that_is_away_is_wrong_and_a_hub_that_is_away_is_told(hub: Hub, page: Page, tmp_path: Path) -> None:
     a_site_that_receives(hub, tmp_path / "near")
-    page.goto(f"http://{hub.http}/")
+    page.goto(f"http://{hub.http}/#/sites")
     expect(page.get_by_test_id("site near.example")).to_contain_text("up to date")
+    go(page, "Feeds")
+    expect(page.get_by_test_id("feed TEST")).to_be_visible()
+    go(page, "Now")
     hub.receivers[0].terminate()
     expect(page.get_by_test_id("faults")).to_contain_text("near.example")
     expect(page.get_by_test_id("faults")).to_contain_text("Next step")
     hub.stop(how=signal.SIGKILL)
     expect(page.get_by_test_id("link")).to_contain_text("The hub does not answer")
+    go(page, "Feeds")
     expect(page.get_by_test_id("feed TEST")).to_be_visible()
     hub.start()
     expect(page.get_by_test_id("link")).to_be_empty()
@@ -91,11 +98,12 @@ def test_a_product_is_traced_to_who_has_it_and_who_does_not_want_it(hub: Hub, pa
     a_site_that_receives(hub, tmp_path / "near")
     hub.post("sites", site="far.example")
     hub.post("sites/far.example/subscriptions", feed="TEST", pattern="^other/")
-    page.goto(f"http://{hub.http}/")
+    page.goto(f"http://{hub.http}/#/sites")
     site = page.get_by_test_id("site near.example")
     expect(site).to_contain_text("up to date")
     hub.put("TEST", "path/of a product#1", b"content")
     expect(site.locator("[data-label=Stored]")).to_have_text("1")
+    go(page, "Now")
     page.get_by_role("searchbox", name="Trace a product").fill("path/of a product#1")
     page.get_by_role("button", name="Trace product").click()
     trace = page.get_by_test_id("trace")
@@ -132,15 +140,17 @@ def test_a_site_that_another_hub_serves_and_an_upstream_are_told(
     other.post("sites/hub.example/subscriptions", feed="TEST")
     token = other.post("sites/hub.example/tokens")["token"]
     hub.post("upstreams", upstream="above", address=other.sites, token=token, feeds=["TEST"])
-    page.goto(f"http://{hub.http}/")
+    page.goto(f"http://{hub.http}/#/sites")
     site, upstream = page.get_by_test_id("site near.example"), page.get_by_test_id("upstream above")
     expect(site).to_contain_text("stands by")
+    go(page, "Now")
     expect(upstream).to_contain_text("connected")
     expect(upstream).to_contain_text("reports the name other")
     expect(page.get_by_test_id("faults")).to_contain_text("none open")
     other.process.kill()
     expect(upstream).to_contain_text("away")
     expect(page.get_by_test_id("faults")).to_contain_text("No connection to the upstream above")
+    go(page, "Sites")
     expect(site).to_contain_text("up to date")
 
 
@@ -149,17 +159,21 @@ def test_without_events_the_page_asks(hub: Hub, page: Page) -> None:
     page.goto(f"http://{hub.http}/")
     expect(page.get_by_test_id("link")).to_contain_text("polls the hub every second")
     hub.post("feeds", feed="LATER")
+    go(page, "Feeds")
     expect(page.get_by_test_id("feed LATER")).to_be_visible()
 
 
 def test_the_page_is_read_aloud_and_used_by_keyboard(hub: Hub, page: Page, tmp_path: Path) -> None:
     a_site_that_receives(hub, tmp_path / "near")
-    page.goto(f"http://{hub.http}/")
-    expect(page.get_by_test_id("site near.example")).to_be_visible()
-    for table in page.locator("table.cards").all():
+    for address, row in (("#/feeds", "feed TEST"), ("#/sites", "site near.example")):
+        page.goto(f"http://{hub.http}/{address}")
+        expect(page.get_by_test_id(row)).to_be_visible()
+        table = page.get_by_role("table")
         expect(table.locator("caption")).not_to_be_empty()
         assert table.locator("thead th").count() == table.locator("thead th[scope=col]").count() > 0
-        assert table.locator("tbody th[scope=row]").count() == table.locator("tbody tr").count()
+        assert table.locator("tbody th[scope=row]").count() == table.locator("tbody tr").count() == 1
+    page.goto(f"http://{hub.http}/?fresh#/")
+    expect(page.get_by_test_id("status")).to_be_visible()
     assert page.locator("[aria-live=polite]").count() == 3
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
@@ -175,9 +189,11 @@ def test_the_page_fits_its_screen(hub: Hub, browser: Browser, tmp_path: Path, wi
     dark = scheme == "dark"
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme="dark" if dark else "light")
     page = context.new_page()
-    page.goto(f"http://{hub.http}/")
-    page.get_by_test_id("site near.example").wait_for(timeout=PATIENCE_MS)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    shown = {"#/feeds": "feed TEST", "#/sites": "site near.example", "#/": "status"}
+    for address, part in shown.items():
+        page.goto(f"http://{hub.http}/{address}")
+        page.get_by_test_id(part).wait_for(timeout=PATIENCE_MS)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, re.findall(r"\d+", ground)[:3])) / 3
     assert brightness < 60 if dark else brightness > 200
@@ -188,7 +204,7 @@ def test_the_page_fetches_nothing_from_elsewhere(hub: Hub, page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"http://{hub.http}/")
-    expect(page.get_by_role("heading", name="Sites", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Next steps")).to_be_visible()
     deadline_s = time.monotonic() + PATIENCE_MS / 1000
     while not any("/v1/events" in url for url in asked):
         assert time.monotonic() < deadline_s, asked

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from kit.axe import no_serious_finding
-from kit.page_hub import Hub
+from kit.page_hub import Hub, go
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
 
@@ -28,7 +28,10 @@ def signed_in(hub: Hub, page: Page, tmp_path: Path) -> Page:
     hub.receive("unl.edu", tmp_path / "near")
     page.goto(hub.command("login", "--link").stdout.strip())
     page.get_by_role("button", name="Sign in").click()
+    go(page, "Sites")
     expect(page.get_by_test_id("site unl.edu")).to_contain_text("up to date")
+    go(page, "Now")
+    expect(page.get_by_test_id("status")).to_be_visible()
     return page
 
 
@@ -43,11 +46,11 @@ def test_the_first_stop_leads_past_the_pages_to_the_content(hub: Hub, signed_in:
     expect(signed_in.get_by_role("main")).to_be_focused()
     expect(signed_in).to_have_url(f"{hub.url}?fresh#/sites")
     signed_in.keyboard.press("Tab")
-    expect(signed_in.get_by_role("searchbox", name="Filter by name, organisation or state")).to_be_focused()
+    expect(signed_in.get_by_role("searchbox", name="Filter sites")).to_be_focused()
 
 
 def test_the_focus_moves_as_the_eye_does_and_is_seen(hub: Hub, signed_in: Page) -> None:
-    addresses = ("#/", "#/alarms", "#/feeds/NGRID", "#/sites/unl.edu", "#/latency", "#/users")
+    addresses = ("#/", "#/alarms", "#/feeds", "#/sites", "#/feeds/NGRID", "#/sites/unl.edu", "#/latency", "#/users")
     for number, address in enumerate(addresses):
         # A different address before the `#` makes the browser reload the page.
         signed_in.goto(f"{hub.url}?{number}{address}")
@@ -71,7 +74,7 @@ def test_another_page_is_announced_and_the_title_has_the_focus(signed_in: Page) 
     signed_in.get_by_role("link", name="All alarms").press("Enter")
     expect(signed_in.get_by_role("heading", name="Alarms", exact=True)).to_be_focused()
     expect(signed_in).to_have_title(re.compile("^(\\(\\d+\\) )?Alarms . hub$"))
-    pages = (("Feeds", "^All feeds$"), ("Sites", "^All sites$"), ("Latency", "^Latency.* at all sites$"))
+    pages = (("Feeds", "^Feeds$"), ("Sites", "^Sites$"), ("Latency", "^Latency.* at all sites$"))
     for title, heading in pages:
         signed_in.get_by_role("navigation", name="Pages").get_by_role("link", name=title, exact=True).press("Enter")
         expect(signed_in.get_by_role("heading", name=re.compile(heading))).to_be_focused()
@@ -90,7 +93,7 @@ def test_keys_search_open_sections_and_are_listed(hub: Hub, signed_in: Page) -> 
     expect(signed_in.get_by_role("heading", name="unl.edu", exact=True)).to_be_focused()
     expect(search).to_have_value("")
     keys.type("gf")
-    expect(signed_in.get_by_role("heading", name="All feeds")).to_be_focused()
+    expect(signed_in.get_by_role("heading", name="Feeds", exact=True)).to_be_focused()
     keys.press("?")
     listed = signed_in.get_by_role("dialog", name="Keys")
     expect(listed.get_by_role("row", name="g s")).to_contain_text("Open Sites")
@@ -123,7 +126,7 @@ def test_a_chosen_scheme_stays_and_a_narrow_screen_has_the_pages_in_a_drawer(hub
     opener.press("Enter")
     drawer.get_by_role("link", name="Sites").click()
     expect(drawer).to_have_count(0)
-    expect(signed_in.get_by_role("heading", name="All sites")).to_be_visible()
+    expect(signed_in.get_by_role("heading", name="Sites", exact=True)).to_be_visible()
 
 
 def test_a_dialog_keeps_the_focus_until_it_is_answered(hub: Hub, signed_in: Page) -> None:

@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 from kit.axe import no_serious_finding
 from kit.busy import needs_quiet_machine
 from kit.capabilities import needs, skip
-from kit.page_hub import Hub
+from kit.page_hub import Hub, go
 from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system]
@@ -64,6 +64,7 @@ def test_the_count_on_the_page_is_that_of_the_kernel(hub: Hub, page: Page, tmp_p
     dropped = wait_for("the kernel's count at the hub", lambda: _agreed(hub, receiver.pid), 60)
     page.goto(hub.command("login", "--link").stdout.strip())
     page.get_by_role("button", name="Sign in").click()
+    go(page, "Sites")
     expect(page.get_by_test_id("site unl.edu")).to_be_visible()
     page.goto(f"{hub.url}#/sites/unl.edu")
     row = page.get_by_test_id("readings").get_by_role("row").filter(has_text="NGRID")

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from kit.axe import every_page_fits, no_serious_finding
 from kit.node import node_binary
-from kit.page_hub import PATIENCE_MS, Hub, go
+from kit.page_hub import PATIENCE_MS, Hub, go, open_whole
 from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
@@ -48,6 +48,7 @@ def test_a_site_serves_itself_and_an_operator_rules(hub: Hub, page: Page, browse
     operators.set_default_timeout(PATIENCE_MS)
     operators.goto(hub.command("login", "--link").stdout.strip())
     operators.get_by_role("button", name="Sign in").click()
+    go(operators, "Feeds")
     expect(operators.get_by_test_id("feed NGRID")).to_be_visible()
 
     _asks(hub, page)
@@ -190,8 +191,7 @@ def _sets_its_own_alarms(hub: Hub, page: Page) -> None:
 
 
 def _pins_a_feed(operators: Page) -> None:
-    go(operators, "Feeds")
-    operators.get_by_test_id("feed NGRID").get_by_role("link", name="NGRID").click()
+    open_whole(operators, "Feeds", "NGRID")
     pin = operators.get_by_role("form", name="Pin transport")
     pin.get_by_role("combobox", name="Transport").select_option("unicast")
     pin.get_by_role("button", name="Pin transport", exact=True).click()
@@ -200,8 +200,7 @@ def _pins_a_feed(operators: Page) -> None:
 
 
 def _limits_the_site(hub: Hub, operators: Page) -> None:
-    go(operators, "Sites")
-    operators.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
+    open_whole(operators, "Sites", "unl.edu")
     limits = operators.get_by_test_id("limits")
     form = limits.get_by_role("form", name="Add limit")
     form.get_by_role("textbox", name="OK").fill("^NGRID")
@@ -245,8 +244,7 @@ def _replaces_its_credential(page: Page) -> None:
 
 def _revokes_the_site(operators: Page) -> None:
     """The dialog is answered; the cut-off site is listed among the faults, and is silenced there."""
-    go(operators, "Sites")
-    operators.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
+    open_whole(operators, "Sites", "unl.edu")
     receivers = operators.get_by_test_id("receivers")
     receivers.get_by_role("button", name="Revoke all credentials of unl.edu").click()
     dialog = receivers.get_by_role("dialog")

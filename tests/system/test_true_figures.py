@@ -20,7 +20,7 @@ from playwright.sync_api import Page, expect
 from downburst.sketches.sketch import GAMMA, rank_of
 from kit.capabilities import needs
 from kit.node import SiteNode, node_binary
-from kit.page_hub import Hub
+from kit.page_hub import Hub, figure, go, open_row
 from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
@@ -124,6 +124,7 @@ def test_every_figure_is_what_the_sites_logs_say(place: Place, page: Page) -> No
     wait_for("the first receipts", lambda: _row(place, "whole")["count"] == PRODUCTS, 60)
     page.goto(hub.command("login", "--link").stdout.strip())
     page.get_by_role("button", name="Sign in").click()
+    go(page, "Sites")
 
     _a_clean_end_is_one(place, page)
     _backlogs(place, page)
@@ -171,7 +172,10 @@ def _backlogs(place: Place, page: Page) -> None:
     }
     assert f'downburst_pending_products{{site="part"}} {len(wanted)}\n' in hub.client.get("/metrics").text
     size = f"{sum(wanted.values()) / 1000:.1f} kB"
-    expect(page.get_by_test_id("site part").locator("[data-label='Behind by']")).to_contain_text(
+    expect(page.get_by_test_id("site part").locator("[data-label='Behind by']")).to_have_text(
+        f"{len(wanted)}, {size}"
+    )
+    expect(figure(open_row(page, "Sites", "part"), "Behind by")).to_contain_text(
         re.compile(rf"{len(wanted)} products, {re.escape(size)}, the oldest \d+ s old")
     )
     # The backlog survives a restart of the hub's node.
@@ -201,7 +205,7 @@ def _losses(place: Place, page: Page) -> None:
     assert seen["behind_bytes"] == 100_000 * seen["behind_products"]
     assert seen["lost_bytes"] == 100_000 * seen["lost_products"]
     page.reload()
-    expect(page.get_by_test_id("site late").locator("[data-label='Behind by']")).to_contain_text(
+    expect(figure(open_row(page, "Sites", "late"), "Behind by")).to_contain_text(
         f"lost {seen['lost_products']} products"
     )
     before = _stored(place.sites["late"].directory, SHORT)

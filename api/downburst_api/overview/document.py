@@ -20,6 +20,7 @@ from downburst_api.latency.service import figures, latencies_of_feeds, minute_of
 from downburst_api.overview.facts import Facts
 from downburst_api.overview.now import all_wrong, now_out
 from downburst_api.overview.wrong import Wrong, graded, in_order, out
+from downburst_api.plans.clause import clause_of
 from downburst_api.plans.shapes import plan_out
 from downburst_api.runtime import Runtime
 from downburst_api.sites.path import seen_of
@@ -125,7 +126,7 @@ def _plan(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
         "flip",
         "would_be",
     )
-    return {name: whole[name] for name in kept} | {"since": plan.made_at}
+    return {name: whole[name] for name in kept} | {"clause": clause_of(plan), "since": plan.made_at}
 
 
 def _site(site: Site, facts: Facts, hub: Runtime, now: datetime) -> dict[str, Any]:

@@ -2203,6 +2203,8 @@ export interface PlanSeen {
   version: number
   transport: Transport
   reason: string
+  /** The deciding figure of the reason, for a line of a list. */
+  clause: string
   pinned: boolean
   legs: Leg[]
   /** The slowest first. */

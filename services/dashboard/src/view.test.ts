@@ -10,7 +10,6 @@ import {
   faultsInOrder,
   feedsInOrder,
   hearingOf,
-  meetsObjective,
   newer,
   nextSteps,
   notConsidered,
@@ -18,13 +17,10 @@ import {
   lineOf,
   priorityOf,
   saving,
-  shortReason,
-  sitesInOrder,
   siteState,
   toneOf,
   transportsOf,
   upstreamsInOrder,
-  urgentFirst,
 } from './view'
 
 test('an overview that was overtaken is dropped', () => {
@@ -43,8 +39,8 @@ test('a hub that was started again is shown even if its clock went back', () => 
   expect(newer(shown, again)).toBe(again)
 })
 
-test('the worst fault, the most urgent feed and the first name come first', () => {
-  const { faults, feeds, sites } = recorded()
+test('the worst fault and the most urgent feed come first', () => {
+  const { faults, feeds } = recorded()
   expect(faultsInOrder(faults).map((fault) => fault.feed ?? fault.site)).toEqual(['noaa.gov', 'CONDUIT'])
   expect(feedsInOrder(feeds).map((feed) => feed.feed)).toEqual([
     'WARNINGS',
@@ -54,7 +50,6 @@ test('the worst fault, the most urgent feed and the first name come first', () =
     'CONDUIT',
     'SATELLITE',
   ])
-  expect(sitesInOrder(sites)[0]?.site).toBe('new.example')
 })
 
 test('of equally bad faults the order is the one of the hub', () => {
@@ -82,15 +77,6 @@ test('the saving is that of the bytes, and shows when multicast cost more', () =
     bytes: -20,
   })
   expect(saving({ ...throughput, unicast_equivalent_bytes: 0, egress_bytes: 0 }).share).toBeNull()
-})
-
-test('an objective is met, missed or not judged', () => {
-  const measured = { p50: 1, p95: 2, p99: 3, max: 4, count: 10, negative: 0, bound: null, certainty: 'known' as const }
-  expect(meetsObjective(measured, 3)).toBe(true)
-  expect(meetsObjective(measured, 2.9)).toBe(false)
-  expect(meetsObjective(measured, null)).toBeNull()
-  expect(meetsObjective({ ...measured, count: 0 }, 3)).toBeNull()
-  expect(meetsObjective(null, 3)).toBeNull()
 })
 
 test('the state of a site is one word', () => {
@@ -246,17 +232,4 @@ test('a backlog is shown in products, bytes and age, with the lost products', ()
   expect(backlogs['unl.edu']).toBe('nothing')
   expect(backlogs['noaa.gov']).toMatch(/^4821 products, 241 MB, the oldest .+ old; lost 17 products$/)
   expect(backlogs['new.example']).toBe('–')
-})
-
-test('a plan has a short reason, which ends before the transports that were not chosen', () => {
-  const chosen = 'multicast: 5 sites would cost 37.2 Mb/s by unicast and 8.60 Mb/s by multicast (4.3 times less)'
-  expect(shortReason(`${chosen}; static-circuit is not available: no circuit is reserved to its sites`)).toBe(chosen)
-  expect(shortReason(chosen)).toBe(chosen)
-})
-
-test('sites that are away come before those that are behind, and these before the others', () => {
-  const listed = urgentFirst(recorded().sites).map(siteState)
-  const order = ['away', 'catching up', 'never enrolled', 'up to date', 'stands by']
-  expect(listed).toEqual(listed.toSorted((one, other) => order.indexOf(one) - order.indexOf(other)))
-  expect(listed[0]).toBe('away')
 })

@@ -1,7 +1,7 @@
 /** Values that the page derives from an overview: the one to show, its order, and the parts that need attention. */
 import { SEVERITIES } from './alarms'
 import { ago, bytes, fineShare, latency, megabits, NOT_KNOWN, span, timeOfDay, whole } from './format'
-import type { Circuit, Fault, Feed, Hearing, Overview, OwnClock, Path, Quantiles, Site } from './overview'
+import type { Circuit, Fault, Feed, Hearing, Overview, OwnClock, Path, Site } from './overview'
 import type { Throughput, Upstream } from './overview'
 import type { HostReading } from './selfservice'
 import { shared } from './sharing'
@@ -23,25 +23,6 @@ export function faultsInOrder(faults: Fault[]): Fault[] {
 /** Feeds by class, the most urgent first, then by name. */
 export function feedsInOrder(feeds: Feed[]): Feed[] {
   return feeds.toSorted((one, other) => urgency(one) - urgency(other) || one.feed.localeCompare(other.feed))
-}
-
-/** The reason of a plan on one line: its first clause, which has the figures of the chosen transport. */
-export function shortReason(reason: string): string {
-  return reason.split('; ', 1)[0] ?? reason
-}
-
-/** Sites by name. */
-export function sitesInOrder(sites: Site[]): Site[] {
-  return sites.toSorted((one, other) => one.site.localeCompare(other.site))
-}
-
-/** Sites that are away or behind first, those that are furthest behind before the others, then by name. */
-export function urgentFirst(sites: Site[]): Site[] {
-  const rank = (site: Site) => STATES.indexOf(siteState(site))
-  return sites.toSorted(
-    (one, other) =>
-      rank(one) - rank(other) || (other.behind_s ?? 0) - (one.behind_s ?? 0) || one.site.localeCompare(other.site),
-  )
 }
 
 /** Upstreams: those that are away first, then by name. */
@@ -130,15 +111,6 @@ export function notConsidered(figures: Record<string, unknown>): [string, string
 
 const NOT_CONSIDERED = 'not_considered_'
 
-const STATES: SiteState[] = [
-  'away',
-  'catching up',
-  'never connected',
-  'never enrolled',
-  'up to date',
-  'stands by',
-  'removed',
-]
 const TONES: Tone[] = ['bad', 'good', 'quiet']
 
 /** What multicast saves: the share of the unicast-equivalent that did not have to be sent; negative if it cost more. */
@@ -151,12 +123,6 @@ export function saving(throughput: Throughput): Saving {
   const { egress_bytes, unicast_equivalent_bytes } = throughput
   const saved = unicast_equivalent_bytes - egress_bytes
   return { share: unicast_equivalent_bytes > 0 ? saved / unicast_equivalent_bytes : null, bytes: saved }
-}
-
-/** Says whether a feed meets its latency objective; `null` where nothing was measured. */
-export function meetsObjective(quantiles: Quantiles | null, objective_ms: number | null): boolean | null {
-  if (quantiles === null || quantiles.p99 === null || objective_ms === null || quantiles.count === 0) return null
-  return quantiles.p99 <= objective_ms
 }
 
 /** A word or two for what a site is doing. */

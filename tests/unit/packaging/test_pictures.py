@@ -38,7 +38,7 @@ def test_pictures_that_were_just_taken_are_current(elsewhere: Path) -> None:
     "changed",
     [
         "services/dashboard/src/page.css",
-        "services/dashboard/src/components/Feeds.svelte",
+        "services/dashboard/src/components/Trace.svelte",
         "scheduler/downburst_scheduler/sentences.py",
         "scripts/screenshot.py",
     ],
@@ -52,7 +52,7 @@ def test_a_change_of_the_page_makes_the_picture_old(elsewhere: Path, changed: st
 
 
 def test_a_picture_of_one_page_stays_current_while_others_change(elsewhere: Path) -> None:
-    for changed, stays in (("components/Feeds.svelte", "bridges.png"), ("bridges/bridges.ts", "")):
+    for changed, stays in (("components/Trace.svelte", "bridges.png"), ("bridges/bridges.ts", "")):
         with (elsewhere / "services/dashboard/src" / changed).open("a") as file:
             file.write("\n")
         old = checked(elsewhere).stdout

@@ -137,7 +137,7 @@ export const MAP_WORDS: Record<MapState, string> = {
 type Row = StripNow['state']
 
 /** Green needs a latency within the objective: a site that is connected and silent is not measured. */
-function stateOf(session: SiteListed['state'], live: Site | null, row: Row | null): MapState {
+export function stateOf(session: SiteListed['state'], live: Site | null, row: Row | null): MapState {
   if (session === 'never-enrolled' || session === 'never-connected') return 'never'
   if (session === 'away' || row === 'down') return 'down'
   if (row === 'late') return 'late'
@@ -149,7 +149,7 @@ function stateOf(session: SiteListed['state'], live: Site | null, row: Row | nul
  * The state of a site beyond the strip's rows. The strip has the worst of them: if it is within its objectives, so is
  * each of the others that received something in these minutes.
  */
-function inherited(live: Site | null, others: Row | null, now: string): Row | null {
+export function inherited(live: Site | null, others: Row | null, now: string): Row | null {
   if (others !== 'within' || !live?.last_receipt) return null
   return Date.parse(now) - Date.parse(live.last_receipt) <= MEASURED_MS ? 'within' : null
 }
