@@ -90,6 +90,12 @@ def _is_approved(operators: Page) -> None:
     expect(request).to_contain_text("ops@unl.edu")
     no_serious_finding(operators)
     request.get_by_role("button", name="Approve request").click()
+    # The site's administrator does the rest.
+    form = operators.get_by_role("dialog", name="Approve unl.edu")
+    expect(form.get_by_role("checkbox", name="NGRID")).to_be_checked()
+    form.get_by_role("checkbox", name="Subscribe it to these feeds").uncheck()
+    form.get_by_role("checkbox", name="Create an enrolment token").uncheck()
+    form.get_by_role("button", name="Approve request").click()
     expect(operators.get_by_text("No pending requests.")).to_be_visible()
 
 
@@ -192,10 +198,11 @@ def _sets_its_own_alarms(hub: Hub, page: Page) -> None:
 
 def _pins_a_feed(operators: Page) -> None:
     open_whole(operators, "Feeds", "NGRID")
-    pin = operators.get_by_role("form", name="Pin transport")
-    pin.get_by_role("combobox", name="Transport").select_option("unicast")
-    pin.get_by_role("button", name="Pin transport", exact=True).click()
-    expect(pin.get_by_role("status")).to_have_text("NGRID is pinned to unicast.")
+    operators.get_by_role("button", name="Pin transport", exact=True).click()
+    form = operators.get_by_role("dialog", name="Transport of NGRID")
+    form.get_by_role("radio", name="unicast").check()
+    form.get_by_role("button", name="Pin transport", exact=True).click()
+    expect(operators.get_by_test_id("form notice")).to_contain_text("NGRID is pinned to unicast.")
     expect(operators.get_by_test_id("legs")).to_contain_text("pinned")
 
 
@@ -217,9 +224,11 @@ def _limits_the_site(hub: Hub, operators: Page) -> None:
 def _silences_an_alarm(hub: Hub, operators: Page) -> None:
     """An impossible objective soon raises an alarm."""
     objectives = operators.get_by_test_id("objectives")
-    form = objectives.get_by_role("form", name="Set objective")
-    form.get_by_role("spinbutton", name="Latency (seconds)").fill("0.0001")
-    form.get_by_role("spinbutton", name="Percentile").fill("90")
+    objectives.get_by_role("button", name="Set objective").click()
+    form = operators.get_by_role("dialog", name="Objective at unl.edu")
+    form.get_by_role("combobox", name="Feed").select_option("NGRID")
+    form.get_by_role("textbox", name="Latency").fill("0.1")
+    form.get_by_role("textbox", name="Deliveries").fill("90")
     form.get_by_role("button", name="Set objective").click()
     expect(objectives.get_by_role("listitem")).to_contain_text("NGRID: 90 % within 0.10 ms")
     go(operators, "Alarms")
