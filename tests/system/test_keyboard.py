@@ -46,6 +46,8 @@ def test_the_first_stop_leads_past_the_pages_to_the_content(hub: Hub, signed_in:
     expect(signed_in.get_by_role("main")).to_be_focused()
     expect(signed_in).to_have_url(f"{hub.url}?fresh#/sites")
     signed_in.keyboard.press("Tab")
+    expect(signed_in.get_by_role("button", name="Add site")).to_be_focused()
+    signed_in.keyboard.press("Tab")
     expect(signed_in.get_by_role("searchbox", name="Filter sites")).to_be_focused()
 
 

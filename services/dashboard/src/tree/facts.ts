@@ -5,7 +5,7 @@ import { addressOf } from '../route'
 import { behindOf } from '../view'
 import { countsOf, sitesBelow } from './folding'
 import { Legs } from './graph/legs'
-import type { NetNode, Network } from './graph/model'
+import { idOf, type NetNode, type Network } from './graph/model'
 import { countsText, feedsText } from './nodewords'
 
 export type Fact = [label: string, text: string]
@@ -40,8 +40,8 @@ function ownFacts(node: NetNode, overview: Overview): Fact[] {
   return [...path, ['Behind by', behindOf(seen)], receipt]
 }
 
-function upstreamFacts({ name }: NetNode, { upstreams, now }: Overview): Fact[] {
-  const found = upstreams.find((one) => one.upstream === name)
+function upstreamFacts({ id }: NetNode, { upstreams, now }: Overview): Fact[] {
+  const found = upstreams.find((one) => idOf('source', one.upstream) === id)
   if (found === undefined) return []
   const facts: Fact[] = [['Since', ago(found.since, now)]]
   return found.reason ? [...facts, ['Reason', found.reason]] : facts

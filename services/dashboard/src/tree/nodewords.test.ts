@@ -63,8 +63,8 @@ test('states are those of the map; a relay that is connected has no latency to w
 test('the hub is as well as its node', () => {
   const hub = (running: boolean, restarts: number) => hubState(overviewOf({ hub: { node: { running, restarts } } }))
   expect(hubState(null)).toBeNull()
-  expect(hub(true, 0)).toEqual({ mark: 'within', words: 'its node runs' })
-  expect(hub(true, 1)?.words).toBe('its node runs, 1 restart')
+  expect(hub(true, 0)).toEqual({ mark: 'within', words: 'node runs' })
+  expect(hub(true, 1)?.words).toBe('node runs, 1 restart')
   expect(hub(false, 0)?.mark).toBe('critical')
 })
 

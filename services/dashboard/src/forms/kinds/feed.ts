@@ -59,7 +59,7 @@ function wantedOf(values: Properties): FeedChange {
   return { class: values.class as NonNullable<FeedChange['class']>, ...changeOf(DEFAULTS, values) }
 }
 
-/** The properties that differ. Without feed types a feed is none of LDM's; an emptied pattern is that of all products. */
+/** The properties that differ. Without feed types a feed is none of LDM's; an emptied pattern is that of all. */
 function changeOf(start: Properties, values: Properties): FeedChange {
   const names = changedNames(start, values).filter((name) => name in DEFAULTS) as (keyof Properties)[]
   const changed = Object.fromEntries(names.map((name) => [name, valueOf(name, values)]))

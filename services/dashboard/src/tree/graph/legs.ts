@@ -29,8 +29,10 @@ export class Legs {
         groups: new Map(),
       })
     }
+    const ids = new Set<string>()
     this.groups = sharedLegs(feeds).map((legs) => {
-      const group = groupOf(legs)
+      const group = groupOf(legs, ids)
+      ids.add(group.id)
       for (const { feed, leg } of legs) this.ofFeed.get(feed)?.groups.set(leg.leg, group)
       return group
     })
@@ -61,11 +63,12 @@ function sharedLegs(feeds: readonly Feed[]): FeedLeg[][] {
   return [...groupedBy(groups, sitesOf).values()]
 }
 
-function groupOf(legs: readonly FeedLeg[]): Group {
+/** Legs of two feeds may share an address and have different sites. */
+function groupOf(legs: readonly FeedLeg[], taken: ReadonlySet<string>): Group {
   const addresses = legs.map(({ feed, leg }) => addressOf(leg) ?? `${leg.leg}-${feed}`).toSorted()
   const paces = legs.map(({ leg }) => leg.rate_bps ?? null)
   return {
-    id: `group~${addresses[0]}`,
+    id: taken.has(`group~${addresses[0]}`) ? `group~${addresses[0]}-${taken.size}` : `group~${addresses[0]}`,
     name: legs.length === 1 ? `Group ${addresses[0]}` : `${legs.length} groups`,
     feeds: legs.map(({ feed }) => feed).toSorted(),
     pace_bps: paces.reduce((sum, pace) => (sum === null || pace === null ? null : sum + pace), 0),

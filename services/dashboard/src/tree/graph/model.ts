@@ -47,7 +47,7 @@ export interface Network {
 
 export const HUB = 'hub'
 
-export function idOf(kind: Exclude<NodeKind, 'hub' | 'direct'>, name: string): string {
+export function idOf(kind: 'source' | 'ldm' | 'relay' | 'site', name: string): string {
   return `${kind}~${name}`
 }
 

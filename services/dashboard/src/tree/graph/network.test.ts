@@ -108,6 +108,18 @@ test('legs with the same sites behind the same relay are one group', () => {
   expect(edgesOf(byUnicast)).toContain('relay~campus > site~a unicast NGRID+WARN')
 })
 
+test('groups that share an address and have different sites are two nodes', () => {
+  const feeds = ['NGRID', 'WARN'].map((feed, at) =>
+    feedOf(feed, legOf(1, 'multicast', [`s${at}`], { group: '239.0.0.1', port: 5000 })),
+  )
+  const sites = ['NGRID', 'WARN'].map((feed, at) => siteOf(`s${at}`, { feeds: [takes(feed, 'multicast')] }))
+  const network = networkOf(sourcesOf({ sites }, { overview: overviewOf({ feeds }) }))
+  expect(network.children.get('hub')?.map(({ id }) => id)).toEqual([
+    'group~239.0.0.1:5000',
+    'group~239.0.0.1:5000-1',
+  ])
+})
+
 test('a circuit has the rate that the hub measured, if one site alone uses it', () => {
   const circuits = [
     { circuit: 3, sites: ['a'], used_out_bps: 40e6 },
@@ -152,7 +164,7 @@ test('a feed leaves those sites, relays and sources that have to do with it', ()
 test('LDM sources stand beside upstream hubs', () => {
   const ldm_sources = [{ source: 'idd', feeds: 'ANY', upstreams: [{ connected: false }, { connected: true }] }]
   const network = networkOf(sourcesOf({}, { overview: overviewOf({ ldm_sources }) }))
-  expect(network.nodes.get('source~idd')).toMatchObject({ detail: 'LDM, ANY', mark: 'within', layer: 0 })
+  expect(network.nodes.get('ldm~idd')).toMatchObject({ detail: 'LDM, ANY', mark: 'within', layer: 0 })
   expect(edgeTo(network, 'hub')).toMatchObject({ way: 'ldm', isLive: true })
 })
 

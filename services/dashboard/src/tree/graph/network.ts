@@ -4,10 +4,10 @@ import type { Overview } from '../../overview'
 import { Edges } from './edges'
 import { waysOf } from './hops'
 import { Legs, type Group } from './legs'
+import { ratesOf } from './measuredrates'
 import { byBadness, FOLDED_FROM, groupedBy, HUB, idOf, worstOf } from './model'
 import type { NetEdge, NetNode, Network } from './model'
 import { parentsOf } from './parents'
-import { ratesOf } from './measuredrates'
 import { connectionState, hubState, linkState, type NodeState } from './nodestates'
 
 export interface Sources {
@@ -42,7 +42,7 @@ function collected(sources: Sources, legs: Legs): Edges {
     edges.add(idOf('source', one.upstream), HUB, 'unicast', { feeds, isLive: one.connected })
   }
   for (const { source, upstreams } of sources.overview?.ldm_sources ?? []) {
-    edges.add(idOf('source', source), HUB, 'ldm', { feeds: [], isLive: upstreams.some((one) => one.connected) })
+    edges.add(idOf('ldm', source), HUB, 'ldm', { feeds: [], isLive: upstreams.some((one) => one.connected) })
   }
   const known = {
     ...{ legs, feed, sites: sources.overview?.sites ?? [] },
@@ -83,7 +83,7 @@ function nodesOf(
     ),
     ...(overview?.ldm_sources ?? []).map(({ source, feeds, upstreams }) => {
       const isConnected = upstreams.some((one) => one.connected)
-      return node(idOf('source', source), 'source', source, linkState(isConnected), `LDM, ${feeds}`)
+      return node(idOf('ldm', source), 'source', source, linkState(isConnected), `LDM, ${feeds}`)
     }),
     node(HUB, 'hub', tree.hub, hubState(overview), 'this hub'),
     ...tree.relays.map(({ relay, connected, sites }) =>

@@ -35,9 +35,9 @@ export function linkState(isConnected: boolean): NodeState {
 export function hubState(overview: Overview | null): NodeState | null {
   if (overview === null) return null
   const { running, restarts } = overview.hub.node
-  if (!running) return { mark: 'critical', words: 'its node is stopped' }
+  if (!running) return { mark: 'critical', words: 'node stopped' }
   const again = restarts === 0 ? '' : `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`
-  return { mark: 'within', words: `its node runs${again}` }
+  return { mark: 'within', words: `node runs${again}` }
 }
 
 const NO_PLACE = { text: '', latitude: null, longitude: null }
