@@ -43,7 +43,7 @@ test('axes have whole decades, and the objective is among them', () => {
 
 test('a candidate without a prediction has no place, and without any there is no chart', () => {
   const chart = drawn([...BOTH, candidate('static-circuit', null, null, false)])
-  expect(chart?.unplaced.map((one) => one.transport)).toEqual(['static-circuit'])
+  expect(chart?.points.map((point) => point.key).toSorted()).toEqual(['measured', 'multicast', 'unicast'])
   expect(drawn([candidate('multicast', null, null)])).toBeNull()
   expect(candidatesDrawn({ ...first, plan: null })).toBeNull()
 })

@@ -27,8 +27,6 @@ export interface CandidatesDrawn {
   up: AxisTick[]
   /** The height of the objective. */
   objective_y: number | null
-  /** Candidates without a prediction, with the reason. */
-  unplaced: Candidate[]
 }
 
 export const WIDTH = 400
@@ -50,7 +48,6 @@ export function candidatesDrawn(feed: Feed): CandidatesDrawn | null {
     across: across.decades.map((value) => ({ at: across.at(value), label: rateOf(value) })),
     up: up.decades.map((value) => ({ at: up.at(value), label: latency(value).replace(/\.0+(?= )/, '') })),
     objective_y: feed.objective_ms > 0 ? up.at(feed.objective_ms) : null,
-    unplaced: candidates.filter((one) => !isPlaced(one)),
   }
 }
 
