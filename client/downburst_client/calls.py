@@ -656,6 +656,23 @@ def list_latencies(
     )
 
 
+def latency_heat(
+    *,
+    feed: str,
+    site: str | None = None,
+    minutes: int | None = None,
+    until: str | None = None,
+    limit: int | None = None,
+) -> Call[latency.Heat]:
+    """Latency by site and time: p99 by the hour for up to a week, by the day for more, the worst site first."""
+    return Call(
+        "GET",
+        path_of("v1", "latency", "heat"),
+        latency.Heat,
+        query={"feed": feed, "site": site, "minutes": minutes, "until": until, "limit": limit},
+    )
+
+
 def latency_histogram(
     *,
     feed: str,
@@ -682,7 +699,7 @@ def latency_history(
     kind: LatencyKind | None = None,
     minutes: int | None = None,
     until: str | None = None,
-    step: Literal["minute", "hour", "day"] | None = None,
+    step: Literal["minute", "5-minutes", "hour", "day"] | None = None,
 ) -> Call[latency.LatencyHistory]:
     """Latency over time: by the minute for up to a day, by the day for more. Any range of the last year."""
     return Call(

@@ -8,6 +8,7 @@ from pydantic import Field
 from downburst.domain.latency import Certainty, LatencyKind
 from downburst.domain.plans import Transport
 from downburst_contract.base import Answer, OffsetTime
+from downburst_contract.now.strip import CellState
 
 
 class Figures(Answer):
@@ -64,6 +65,8 @@ class LatencyHistory(Answer):
     begin: Annotated[OffsetTime, Field(alias="from")]
     """The range that was asked for; the end is not part of it."""
     end: Annotated[OffsetTime, Field(alias="to")]
+    objective_ms: float | None
+    """Of the feed at the site, or of the feed; null for other kinds than `distribution`, which have none."""
     points: list[LatencyPoint]
 
 
@@ -80,6 +83,41 @@ class Histogram(Answer):
 
     bins: list[Bin]
     figures: Figures
+    objective_ms: float | None
+    """Of the feed at the site, or of the feed; null for other kinds than `distribution`, which have none."""
+    over_objective: int | None
+    """How many products took longer than that, to within 2 % of the objective."""
+
+
+class HeatCell(Answer):
+    """A site in one step; the figures are null without a latency. A site that was down may have some."""
+
+    state: CellState
+    share: float | None
+    """p99, relative to the objective at the site: 1 is the objective."""
+    p99_ms: float | None
+    products: int
+    """The deliveries behind the figure; p99 of fewer than 20 is their maximum."""
+
+
+class HeatRow(Answer):
+    """A site over time."""
+
+    site: str
+    objective_ms: float
+    cells: list[HeatCell]
+    """One for each of `steps`."""
+
+
+class Heat(Answer):
+    """The latencies of a feed by site and step: the sites with the highest share of their objective first."""
+
+    step_minutes: int
+    steps: list[OffsetTime]
+    """The beginnings of the steps, oldest first; the last one may not have ended."""
+    rows: list[HeatRow]
+    others: int
+    """Sites beyond the limit."""
 
 
 class FeedVolume(Answer):

@@ -30,6 +30,15 @@ def test_arrivals_of_the_named_feeds_are_summed_by_the_quarter_hour(tx: Transact
     assert tx.measured.traffic.quarters([], since_minute=0, until_minute=60) == []
 
 
+def test_whole_hours_with_arrivals_are_named_by_their_first_minutes(tx: Transaction) -> None:
+    arrived = [TrafficMinute("NGRID", minute, 1, 10, 10) for minute in (59, 61, 100, 240)]
+    tx.measured.traffic.add([*arrived, TrafficMinute("HDS", 130, 1, 7, 7), TrafficMinute("NGRID", 185, 0, 0, 0)])
+    hours = tx.measured.traffic.hours
+    assert hours("NGRID", since_minute=0, until_minute=300) == [0, 60, 240]
+    assert hours("NGRID", since_minute=1, until_minute=299) == [60]
+    assert hours("OTHER", since_minute=0, until_minute=300) == []
+
+
 def test_egress_adds_up_within_its_quarter_hour_and_is_forgotten(tx: Transaction) -> None:
     for minute in (15, 29, 30):
         tx.measured.egress.add(minute, egress_bytes=10, unicast_equivalent_bytes=30)

@@ -440,6 +440,7 @@ async def _look(play: Played) -> None:
     for route in ("/v1/latency/history", "/v1/latency/histogram", "/v1/volume/history"):
         await ask("GET", route, query="?feed=NGRID")
     await ask("GET", "/v1/latency/histogram", query="?feed=WARN")
+    await ask("GET", "/v1/latency/heat", query="?feed=NGRID&minutes=60")
     await ask("GET", "/v1/latency/history", query="?feed=NGRID&format=csv")
     await ask("GET", "/v1/volume", query="?format=csv")
     await ask("GET", "/v1/feeds/{feed}", feed="NGRID")

@@ -1,5 +1,7 @@
 """Every page, walked in a real browser on a hub with real traffic; dark and light, on a desktop and on a phone."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -79,17 +81,22 @@ def test_every_page_shows_what_it_is_for(hub: Hub, page: Page, browser: Browser,
 def _latency(hub: Hub, page: Page) -> None:
     go(page, "Latency")
     latency = page.get_by_test_id("latency")
-    latency.get_by_role("navigation", name="Site").get_by_role("link", name="unl.edu").click()
+    latency.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("dialog", name="Lines of the chart").get_by_label("unl.edu").click()
     expect(page.get_by_role("heading", name="Latency of NGRID at unl.edu")).to_be_visible()
-    expect(page.get_by_test_id("figures")).to_contain_text(re.compile(rf"Products\s*{PRODUCTS}\b"))
-    expect(page.get_by_role("img", name=re.compile("Latency of NGRID at unl.edu per minute"))).to_be_visible()
-    latency.get_by_role("navigation", name="Range").get_by_role("link", name="1 day").click()
-    expect(page).to_have_url(re.compile(r"#/latency\?site=unl.edu&feed=NGRID&minutes=1440$"))
+    page.keyboard.press("Escape")
+    products = page.get_by_test_id("line NGRID@unl.edu").locator("[data-label=products]")
+    expect(products).to_have_text(str(PRODUCTS))
+    latency.get_by_role("group", name="Range").get_by_role("link", name="1 h").click()
+    expect(page).to_have_url(re.compile(r"#/latency\?site=unl.edu&feed=NGRID&minutes=60$"))
+    chart = page.get_by_role(
+        "img", name=re.compile("^Latency of NGRID at unl.edu per minute, p99, .* unl.edu: worst")
+    )
+    expect(chart).to_be_visible()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download latency (CSV)").click()
-    lines = Path(download.value.path()).read_text().splitlines()
-    assert lines[0] == "at,p50,p95,p99,max,count,negative,bound,certainty"
-    assert sum(int(line.split(",")[5]) for line in lines[1:]) == PRODUCTS
+        page.get_by_role("button", name="Save CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text())))
+    assert sum(int(row["products"]) for row in rows) == PRODUCTS
     page.reload()
     expect(page.get_by_role("heading", name="Latency of NGRID at unl.edu")).to_be_visible()
     table = latency.locator("details", has_text="Show as table")

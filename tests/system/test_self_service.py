@@ -145,8 +145,9 @@ def _reads_its_p99_and_follows_a_trace(page: Page) -> None:
     """From the row of the table to the history, from an id to the product's location, and back."""
     page.get_by_test_id("own-latency").get_by_role("link", name="NGRID").first.click()
     expect(page.get_by_role("heading", name="Latency of NGRID at unl.edu")).to_be_focused()
-    expect(page.get_by_test_id("figures")).to_contain_text(re.compile(r"p99\s*(not known \()?[\d.]+ (ms|s)"))
-    expect(page.get_by_role("img", name=re.compile("Latency of NGRID at unl.edu per minute"))).to_be_visible()
+    p99 = page.get_by_test_id("line NGRID@unl.edu").locator("[data-label=p99]")
+    expect(p99).to_have_text(re.compile(r"^(not known \()?[\d.]+ (ms|s)"))
+    expect(page.get_by_role("img", name=re.compile("Latency of NGRID at unl.edu per 5 minutes"))).to_be_visible()
     no_serious_finding(page)
     go_at_site(page, "Site")
     wishes = page.get_by_test_id("subscriptions")

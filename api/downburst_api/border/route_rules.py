@@ -138,6 +138,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/v1/latency"): LATENCY,
     ("GET", "/v1/latency/history"): LATENCY,
     ("GET", "/v1/latency/histogram"): LATENCY,
+    ("GET", "/v1/latency/heat"): LATENCY,
     ("GET", "/v1/totals"): PUBLISHED,
     ("GET", "/v1/volume"): PUBLISHED,
     ("GET", "/v1/volume/history"): LATENCY,

@@ -18,7 +18,7 @@ from downburst.sketches.sketch import value_of
 from downburst_api.border.site_rights import check_feed_shown
 from downburst_api.http.parameters import Asking, Hub
 from downburst_api.latency.routes import Minutes
-from downburst_api.latency.service import figures, figures_of, minute_of
+from downburst_api.latency.service import figures, figures_of, minute_of, objective_of
 from downburst_contract.latency import Bin, Figures, Histogram
 
 router = APIRouter(prefix="/v1", tags=["latency"])
@@ -42,14 +42,20 @@ async def latency_histogram(  # noqa: PLR0913
 
     wanted = Selection(end - minutes, end, feed, site, transport, kind)
 
-    def work(tx: Transaction) -> Sheet:
+    def work(tx: Transaction) -> tuple[Sheet, float | None]:
         check_feed_shown(tx, caller, feed)
-        return tx.measured.latency.sheet(wanted)
+        return tx.measured.latency.sheet(wanted), objective_of(tx, wanted)
 
-    sheet = await hub.ledger.read(work)
+    sheet, objective_ms = await hub.ledger.read(work)
     whole = Merged.of(sheet, np.zeros(len(sheet), np.int64), 1)
     found = figures_of(whole)[0] if len(sheet) else figures([])
-    return Histogram(bins=bins(buckets(sheet)), figures=Figures(**found))
+    held = buckets(sheet)
+    return Histogram(
+        bins=bins(held),
+        figures=Figures(**found),
+        objective_ms=objective_ms,
+        over_objective=None if objective_ms is None else over(held, objective_ms),
+    )
 
 
 def buckets(sheet: Sheet) -> dict[str, int]:
@@ -57,6 +63,11 @@ def buckets(sheet: Sheet) -> dict[str, int]:
     codes, place = np.unique(sheet.codes, return_inverse=True)
     counts = np.bincount(place, sheet.held, len(codes)).astype(np.int64)
     return {bucket_of_code(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
+
+
+def over(buckets: Mapping[str, int], objective_ms: float) -> int:
+    """How many values are above an objective."""
+    return sum(count for bucket, count in buckets.items() if value_of(bucket) > objective_ms)
 
 
 def bins(buckets: Mapping[str, int]) -> list[Bin]:

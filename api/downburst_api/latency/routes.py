@@ -17,8 +17,10 @@ from downburst_api.border.site_rights import check_feed_shown
 from downburst_api.http.pagination import Cursor, page_of, read_cursor
 from downburst_api.http.parameters import Asking, Hub
 from downburst_api.http.spreadsheet import Asked, Form, csv_answer
-from downburst_api.latency.service import figures_of, latencies, minute_of, range_out
-from downburst_contract.latency import Figures, LatencyHistory, LatencyPoint, PathLatency
+from downburst_api.latency.heat import HeatFacts, HeatRange, rows_out
+from downburst_api.latency.service import figures_of, latencies, minute_of, objective_of, range_out
+from downburst_api.strip.memory import REPORTED_MINUTES
+from downburst_contract.latency import Figures, Heat, HeatRow, LatencyHistory, LatencyPoint, PathLatency
 
 MOST_PATHS = 2_000
 
@@ -68,8 +70,8 @@ async def latency_history(  # noqa: PLR0913
     minutes: Minutes = 360,
     until: Annotated[str | None, Query(description="The end: RFC 3339, or how long ago; now if left out.")] = None,
     step: Annotated[
-        Literal["minute", "hour", "day"] | None,
-        Query(description="Steps of a minute cover at most one day, steps of an hour 62 days."),
+        Literal["minute", "5-minutes", "hour", "day"] | None,
+        Query(description="Steps of a minute or five cover at most one day, steps of an hour 62 days."),
     ] = None,
     form: Asked,
 ) -> LatencyHistory | Response:
@@ -82,22 +84,56 @@ async def latency_history(  # noqa: PLR0913
         raise BadInput(f"{minutes} minutes by the {step} are too many points; ask for longer steps or for less time")
     wanted = Selection(end - minutes, end, feed, site, transport, kind)
 
-    def work(tx: Transaction) -> list[dict[str, Any]]:
+    def work(tx: Transaction) -> tuple[list[dict[str, Any]], float | None]:
         check_feed_shown(tx, caller, feed)
         steps, merged = tx.measured.latency.sheet(wanted, step_minutes=length).by_step(length)
         times = (from_us(begin * length * 60_000_000) for begin in steps.tolist())
-        return [{"at": at, **found} for at, found in zip(times, figures_of(merged), strict=True)]
+        points = [{"at": at, **found} for at, found in zip(times, figures_of(merged), strict=True)]
+        return points, objective_of(tx, wanted)
 
-    points = await hub.ledger.read(work)
+    points, objective_ms = await hub.ledger.read(work)
     if form is Form.CSV:
         return csv_answer(f"latency-{feed}-{site or 'all'}", points, ("at", *FIGURES))
     told = [LatencyPoint(**point) for point in points]
-    return LatencyHistory(step_minutes=length, **range_out(end - minutes, end), points=told)
+    times = range_out(end - minutes, end)
+    return LatencyHistory(step_minutes=length, **times, objective_ms=objective_ms, points=told)
+
+
+@router.get("/latency/heat")
+async def latency_heat(  # noqa: PLR0913
+    hub: Hub,
+    caller: Asking,
+    *,
+    feed: str,
+    site: Annotated[str | None, Query(max_length=63, description="Only this site.")] = None,
+    minutes: Minutes = 1_440,
+    until: Annotated[str | None, Query(description="The end: RFC 3339, or how long ago; now if left out.")] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Sites; the worst ones.")] = 12,
+) -> Heat:
+    """Latency by site and time: p99 by the hour for up to a week, by the day for more, the worst site first."""
+    now = hub.clock.now()
+    wanted = HeatRange.of(minutes, minute_of(now if until is None else moment(until, now)) + 1)
+
+    def work(tx: Transaction) -> list[dict[str, Any]]:
+        check_feed_shown(tx, caller, feed)
+        if site is not None:
+            tx.sites.one(site)
+        facts = HeatFacts.read(tx, hub.live, wanted, feed=feed, reported=minute_of(now) - REPORTED_MINUTES)
+        return rows_out(facts, wanted, feed=feed, site=site)
+
+    rows = await hub.ledger.read(work)
+    return Heat(
+        step_minutes=wanted.step,
+        steps=[from_us(at * 60_000_000) for at in wanted.steps],
+        rows=[HeatRow(**row) for row in rows[:limit]],
+        others=max(len(rows) - limit, 0),
+    )
 
 
 MINUTES_A_DAY = 1_440
 STEPS = {
     "minute": (1, MINUTES_A_DAY),
+    "5-minutes": (5, MINUTES_A_DAY),
     "hour": (60, 62 * MINUTES_A_DAY),
     "day": (MINUTES_A_DAY, 366 * MINUTES_A_DAY),
 }

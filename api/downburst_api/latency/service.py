@@ -11,6 +11,7 @@ from downburst.ledger import Transaction
 from downburst.ledger.repositories.latency.selection import Selection
 from downburst.sketches.sheet import Merged, Path
 from downburst.sketches.sketch import LatencySketch
+from downburst_api.strip.worst import Objectives
 
 
 def latencies(tx: Transaction, wanted: Selection, *, after: Path | None = None, limit: int) -> list[dict[str, Any]]:
@@ -82,6 +83,13 @@ def latencies_of_feeds(tx: Transaction, since_minute: int) -> dict[str, dict[str
 def _known(median_ms: float, bound_us: int) -> dict[str, Any]:
     bound_ms = None if bound_us < 0 else bound_us / 1000
     return {"bound": bound_ms, "certainty": certainty_of(median_ms, bound_ms)}
+
+
+def objective_of(tx: Transaction, wanted: Selection) -> float | None:
+    """The objective of a feed at a site, or of the feed; None for kinds without one."""
+    if wanted.feed is None or wanted.kind is not LatencyKind.DISTRIBUTION:
+        return None
+    return Objectives.read(tx).of(wanted.feed, wanted.site or "")
 
 
 def range_out(begin: int, end: int) -> dict[str, datetime]:

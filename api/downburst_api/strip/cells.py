@@ -80,7 +80,16 @@ def state_now(site: StripSite, present: BySite, due: Collection[str]) -> Cell:
     """A site in the last 15 minutes; down only if it still is."""
     worst = present.get(site.name)
     down = any(outage.end is None for outage in site.outages)
-    return Cell(_state(worst, down=down, was_due=not site.whole_feeds.isdisjoint(due)), worst)
+    return Cell(state_of(worst, down=down, was_due=not site.whole_feeds.isdisjoint(due)), worst)
+
+
+def state_of(worst: Worst | None, *, down: bool, was_due: bool) -> CellState:
+    """The state of a site in a time with this worst feed."""
+    if down:
+        return CellState.DOWN
+    if worst is not None:
+        return CellState.LATE if worst.share > 1 else CellState.WITHIN
+    return CellState.NO_REPORT if was_due else CellState.NOTHING
 
 
 def row_out(row: Row) -> dict[str, Any]:
@@ -108,15 +117,7 @@ def _cell(site: StripSite, quarter: int, day: Day) -> Cell:
     worst = day.read[quarter].get(site.name)
     existed = site.since is None or to_us(site.since) // 60_000_000 < quarter
     due = existed and not site.whole_feeds.isdisjoint(day.arrived.get(quarter, ()))
-    return Cell(_state(worst, down=down, was_due=due), worst)
-
-
-def _state(worst: Worst | None, *, down: bool, was_due: bool) -> CellState:
-    if down:
-        return CellState.DOWN
-    if worst is not None:
-        return CellState.LATE if worst.share > 1 else CellState.WITHIN
-    return CellState.NO_REPORT if was_due else CellState.NOTHING
+    return Cell(state_of(worst, down=down, was_due=due), worst)
 
 
 def _worst_first(row: Row) -> tuple[int, float, float, str]:

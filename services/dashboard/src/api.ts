@@ -1438,10 +1438,42 @@ export interface Heartbeat {
   waits_since: string | null
 }
 
+/** The latencies of a feed by site and step: the sites with the highest share of their objective first. */
+export interface Heat {
+  step_minutes: number
+  /** The beginnings of the steps, oldest first; the last one may not have ended. */
+  steps: string[]
+  rows: HeatRow[]
+  /** Sites beyond the limit. */
+  others: number
+}
+
+/** A site in one step; the figures are null without a latency. A site that was down may have some. */
+export interface HeatCell {
+  state: CellState
+  /** p99, relative to the objective at the site: 1 is the objective. */
+  share: number | null
+  p99_ms: number | null
+  /** The deliveries behind the figure; p99 of fewer than 20 is their maximum. */
+  products: number
+}
+
+/** A site over time. */
+export interface HeatRow {
+  site: string
+  objective_ms: number
+  /** One for each of `steps`. */
+  cells: HeatCell[]
+}
+
 /** The distribution of latencies, with the figures of all products. */
 export interface Histogram {
   bins: Bin[]
   figures: Figures
+  /** Of the feed at the site, or of the feed; null for other kinds than `distribution`, which have none. */
+  objective_ms: number | null
+  /** How many products took longer than that, to within 2 % of the objective. */
+  over_objective: number | null
 }
 
 /** A machine that circuits end at. */
@@ -1547,6 +1579,8 @@ export interface LatencyHistory {
   /** The range that was asked for; the end is not part of it. */
   from: string
   to: string
+  /** Of the feed at the site, or of the feed; null for other kinds than `distribution`, which have none. */
+  objective_ms: number | null
   points: LatencyPoint[]
 }
 

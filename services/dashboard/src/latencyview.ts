@@ -1,6 +1,5 @@
 /** One look at latency: what the address says, what is asked of the hub, and what is read out of the answers. */
 import type { Arrivals, LatencyKind, LatencyPoint } from './api'
-import { addressOf } from './route'
 
 export type { Arrivals, Bin, Figures, LatencyKind as Kind, LatencyPoint as Point } from './api'
 
@@ -51,20 +50,6 @@ export function lookOf(query: URLSearchParams, feed: string): Look {
     minutes: Math.min(Math.max(Math.ceil(minutes), 1), MOST_MINUTES),
     until,
   }
-}
-
-/** The address that reproduces a look, with what is changed in it. */
-export function addressOfLook(look: Look, changes: Partial<Look> = {}): string {
-  const changed = { ...look, ...changes }
-  const from = changed.until === null ? null : new Date(Date.parse(changed.until) - changed.minutes * 60_000)
-  return addressOf('latency', null, {
-    site: changed.site,
-    feed: changed.feed,
-    of: changed.kind === 'distribution' ? null : changed.kind,
-    minutes: from === null ? String(changed.minutes) : null,
-    from: from === null ? null : seconds(from),
-    to: changed.until,
-  })
 }
 
 /** What is asked of the hub, behind `latency/…?`. */
@@ -169,13 +154,4 @@ function seconds(at: Date): string {
 }
 
 export const KINDS: LatencyKind[] = ['distribution', 'end-to-end', 'queueing', 'action']
-export const RANGES: { minutes: number; title: string }[] = [
-  { minutes: 15, title: '15 min' },
-  { minutes: 60, title: '1 h' },
-  { minutes: 360, title: '6 h' },
-  { minutes: 1440, title: '1 day' },
-  { minutes: 7 * 1440, title: '1 week' },
-  { minutes: 30 * 1440, title: '30 days' },
-  { minutes: 365 * 1440, title: '1 year' },
-]
 const MOST_MINUTES = 365 * 1440

@@ -408,6 +408,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("GET", "/v1/latency"): lambda it: {"params": {"feed": it.feed}},
     ("GET", "/v1/latency/history"): lambda it: {"params": {"feed": it.feed}},
     ("GET", "/v1/latency/histogram"): lambda it: {"params": {"feed": it.feed}},
+    ("GET", "/v1/latency/heat"): lambda it: {"params": {"feed": it.feed}},
     ("GET", "/v1/deliveries"): lambda it: {"params": {"feed": it.feed}},
     ("GET", "/v1/alarms"): lambda it: {"params": {"feed": it.feed, "ended": "true"}},
     ("GET", "/v1/resends"): lambda it: {"params": {"feed": it.feed}},

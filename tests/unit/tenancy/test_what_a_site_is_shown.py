@@ -92,6 +92,7 @@ async def test_finding_06_nor_of_products_beyond_its_limits(hub: Asked, site: ht
         "/v1/volume/history?feed={feed}",
         "/v1/latency?feed={feed}",
         "/v1/latency/history?feed={feed}",
+        "/v1/latency/heat?feed={feed}",
         "/v1/deliveries?feed={feed}",
         "/v1/products/trace?product=x&feed={feed}",
     ],

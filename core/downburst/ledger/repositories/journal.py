@@ -95,6 +95,13 @@ class Traffic:
         rows = self._connection.execute(query)
         return [TrafficMinute(row.feed, row.minute, int(row.products), int(row[3]), row[4]) for row in rows]
 
+    def hours(self, feed: str, *, since_minute: int, until_minute: int) -> list[int]:
+        """The whole hours of a range in which products of a feed arrived, each by its first minute."""
+        table = traffic_hours.c
+        inside = (table.hour >= -(-since_minute // 60), table.hour < until_minute // 60)
+        query = select(table.hour).where(table.feed == feed, table.products > 0, *inside).order_by(table.hour)
+        return [hour * 60 for hour in self._connection.scalars(query)]
+
     def first_minute(self, *, since_minute: int) -> int | None:
         """The first minute of a range with an arrival."""
         for hour in self._connection.scalars(

@@ -20,7 +20,7 @@ export interface Tick {
 }
 
 /** The look of a cell; its levels end at 10, 25, 50 and 100 % of the objective. */
-export function lookOf({ state, share }: StripCell): Look {
+export function lookOf({ state, share }: Pick<StripCell, 'state' | 'share'>): Look {
   if (state !== 'within') return state
   const level = LEVELS.findIndex((most) => (share ?? 0) <= most)
   return `level-${level < 0 ? 4 : level + 1}` as Look

@@ -13,6 +13,12 @@ const TEXT: [string, string[]][] = [
   ['ink-3', GROUNDS],
   ['accent', [...GROUNDS, 'accent-ground']],
   ['on-accent', ['accent']],
+  // Lines are labelled at their ends in their own colour.
+  ['series-2', ['surface']],
+  ['series-3', ['surface']],
+  ['series-4', ['surface']],
+  ['series-5', ['surface']],
+  ['series-6', ['surface']],
   ['ok', [...GROUNDS, 'ok-ground']],
   ['warning', [...GROUNDS, 'warning-ground']],
   ['critical', [...GROUNDS, 'critical-ground']],
@@ -26,6 +32,9 @@ const MARKS: [string, string[]][] = [
   ['on-mark', ['critical', 'warning-mark']],
   ['series-2', GROUNDS],
   ['series-3', GROUNDS],
+  ['series-4', GROUNDS],
+  ['series-5', GROUNDS],
+  ['series-6', GROUNDS],
 ]
 
 test('black on white has the largest contrast, and a colour has none with itself', () => {
