@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from kit.axe import no_serious_finding
 from kit.capabilities import needs
+from kit.hands import Hands
 from kit.node import node_binary
 from kit.page_hub import Hub
 from kit.patience import wait_for
@@ -33,28 +34,6 @@ def signed_in(hub: Hub, page: Page) -> Page:
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
     return page
-
-
-class Hands:
-    """Counts interactions: a click, a filled field and a key chord are one each."""
-
-    def __init__(self, page: Page) -> None:
-        self.page, self.count = page, 0
-
-    def click(self, target: Locator) -> None:
-        self.count += 1
-        target.click()
-
-    def fill(self, target: Locator, text: str) -> None:
-        self.count += 1
-        target.fill(text)
-
-    def press(self, chord: str) -> None:
-        self.count += 1
-        self.page.keyboard.press(chord)
-
-    def go(self, title: str) -> None:
-        self.click(self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=title, exact=True))
 
 
 def drawer(page: Page, title: str) -> Locator:
@@ -143,7 +122,7 @@ def test_a_viewer_gets_no_form(hub: Hub, page: Page) -> None:
     page.get_by_role("button", name="Save password").click()
     expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
     page.goto(f"{hub.url}#/feeds?form=feed.add")
-    expect(page.get_by_role("heading", name="All feeds")).to_be_visible()
+    expect(page.get_by_role("heading", name="Feeds", exact=True)).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("button", name="Add feed")).to_have_count(0)
 

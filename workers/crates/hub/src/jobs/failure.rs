@@ -20,6 +20,14 @@ impl Failure {
         Self { code, error: error.into(), fields: BTreeMap::new() }
     }
 
+    /// Of a job that overtakes the first one.
+    pub fn not_started() -> Self {
+        Self::new(
+            "not-started",
+            "the node has not begun yet; its first job is start, try again in some seconds",
+        )
+    }
+
     /// A job with a value that is not usable.
     pub fn bad_request(error: impl Into<String>) -> Self {
         Self::new("bad-request", error)

@@ -68,10 +68,7 @@ pub(super) async fn take(
             let key = tls::sender_key(&data_dir.join("tls")).map(|key| json!({"public_key": key}));
             lines.answer(id, key.map_err(|error| Failure::new("io", error)));
         }
-        (_, None) => {
-            let sentence = "the node has not begun yet; its first job is start, try again in some seconds";
-            lines.answer(id, Err(Failure::new("not-started", sentence)));
-        }
+        (_, None) => lines.answer(id, Err(Failure::not_started())),
         (action, Some(hub)) => running(Arc::clone(hub), id, action),
     }
     ControlFlow::Continue(())
