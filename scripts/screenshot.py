@@ -23,7 +23,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 DASHBOARD = ROOT / "services" / "dashboard"
 WIDTH, HEIGHT = 1440, 900
 SCALE = 0.75
-"""Of the picture beside a window on a large screen: the first screen shows every feed with its reason."""
+"""Of the picture beside a window on a large screen: the first screen shows all cards of Now."""
 
 SITES = 5
 BY_MULTICAST = 3

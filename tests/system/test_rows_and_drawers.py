@@ -166,7 +166,7 @@ def test_a_site_opens_beside_the_rows_and_on_a_phone_over_them(hub: Hub, signed_
     no_serious_finding(signed_in)
     signed_in.get_by_role("button", name="Close").click()
     expect(signed_in.get_by_role("dialog")).to_have_count(0)
-    assert signed_in.evaluate("document.documentElement.scrollWidth") <= 390
+    signed_in.wait_for_function("document.documentElement.scrollWidth <= 390")
     assert signed_in.get_by_test_id("site unl.edu").evaluate("row => row.offsetHeight") == 64
     expect(signed_in.get_by_role("row", name="unl.edu")).to_contain_text("up to date")
     no_serious_finding(signed_in)

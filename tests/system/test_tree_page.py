@@ -129,7 +129,7 @@ def _list(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.get_by_role("tree")).to_have_count(0)
     expect(tree.get_by_role("link", name="unl.edu")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.wait_for_function("document.documentElement.scrollWidth <= 390")
     no_serious_finding(page)
 
 

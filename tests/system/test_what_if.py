@@ -123,7 +123,7 @@ def _on_the_command_line(hub: Hub) -> None:
 
 def _on_a_phone(landing: Page) -> None:
     landing.set_viewport_size({"width": 390, "height": 844})
-    assert landing.evaluate("document.documentElement.scrollWidth") <= 390
+    landing.wait_for_function("document.documentElement.scrollWidth <= 390")
     no_serious_finding(landing)
 
 
