@@ -47,7 +47,8 @@ CONTENTS = {
     ],
     "Other systems": ["wis2-import", "circuits-nsi", "circuits-peers", "measuring-systems"],
     "Protocols": ["protocol-session", "protocol", "protocol-ldm6", "node-lines"],
-    "Figures": ["performance", "studies", "comparison", "page-questions", "threat-model"],
+    "Figures": ["performance", "studies", "threat-model"],
+    "The page": ["comparison", "page-design", "page-questions", "page-reading"],
     "Decisions": ["adr/README"],
 }
 """Parts of the table of contents. A page that none has is a warning, and so fails the build.

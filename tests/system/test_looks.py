@@ -4,6 +4,7 @@ A changed look is reviewed by eye: `DOWNBURST_LOOKS=DIRECTORY` writes the pictur
 `python -m kit.looks.write` (in tests/) records the new looks.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from kit.capabilities import needs
-from kit.looks.album import Album, looks_of, recorded
+from kit.looks.album import GOLDEN, Album, looks_of, recorded
+from kit.looks.key import key_of
+from kit.looks.reading import asked
 from kit.looks.scenes import SCENES
 from kit.looks.served import served
 
@@ -44,6 +47,11 @@ def test_a_card_that_vanished_and_a_column_that_moved_are_noticed(incidents: Alb
     incidents.findings.clear()
     incidents.compare(look, known)
     assert incidents.findings == []
+
+
+def test_the_key_of_the_questions_is_the_answer_of_the_hub(tmp_path: Path) -> None:
+    with served(tmp_path, asked) as url:
+        assert key_of(url) == json.loads((GOLDEN.parents[2] / "docs" / "questions" / "key.json").read_text())
 
 
 @pytest.mark.nightly

@@ -107,6 +107,11 @@ class Album:
             page.evaluate(damage)
         return self._still(page, look)
 
+    def whole(self, look: Look) -> bytes:
+        """The whole page as a picture, once it stands still."""
+        self.grid(look)
+        return self._page(look).screenshot(animations="disabled", full_page=True)
+
     def _still(self, page: Page, look: Look) -> Grid:
         """Pictures follow each other until two are the same: pages ask the hub more than once."""
         last, png = None, b""

@@ -1,6 +1,6 @@
 """Hubs in fixed states: one without anything, a healthy one, one with incidents, one with 500 sites and 30 feeds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -22,7 +22,7 @@ from downburst.domain.plans import Candidate, Transport
 from downburst.domain.receipts import Batch
 from downburst.domain.sites import Place, Site
 from downburst.domain.subscriptions import Subscription
-from downburst.foundation.clock import to_us
+from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Transaction
 from downburst_api.runtime import Runtime
 from factories import multicast, plan, settled, sketch_row, unicast
@@ -45,6 +45,8 @@ FEEDS = {
     "IDS|DDPLUS": FeedClass.OBSERVATION,
     "HDS": FeedClass.OBSERVATION,
 }
+NO_MINUTES = range(0)
+NEVER: Mapping[str, range] = {}
 DOWN, LATE = "otago.ac.nz", "ufrj.br"
 
 
@@ -52,20 +54,20 @@ def empty(_hub: Runtime) -> None:
     """A hub on its first day."""
 
 
-def healthy(hub: Runtime) -> None:
-    """Six sites with five feeds for a day, all within their objectives."""
+def healthy(hub: Runtime, *, silent: Mapping[str, range] = NEVER) -> None:
+    """Six sites with five feeds for a day, all within their objectives; `silent`: minutes ago without a report."""
     with hub.ledger.transaction() as tx:
         _configured(tx, FEEDS, SITES)
-        _day(tx, list(FEEDS), list(SITES))
+        day(tx, list(FEEDS), list(SITES), silent=silent)
     _connected(hub, list(SITES))
     _second_of_traffic(hub, list(FEEDS), list(SITES))
 
 
-def incident(hub: Runtime) -> None:
+def incident(hub: Runtime, *, silent: Mapping[str, range] = NEVER) -> None:
     """The healthy hub, but one site has been down for 25 minutes and another is late."""
-    healthy(hub)
+    healthy(hub, silent=silent)
     since = NOW - timedelta(minutes=25)
-    minute = _minute(NOW)
+    minute = minute_of(NOW)
     with hub.ledger.transaction() as tx:
         tx.measured.latency.add(
             *(
@@ -73,12 +75,11 @@ def incident(hub: Runtime) -> None:
                 for back in range(12)
             )
         )
-        down = Condition(AlarmKind.SITE_DOWN, f"{DOWN} is down", f"call {DOWN}", site=DOWN)
-        tx.alerting.alarms.raise_(down)
-        sentence = "ufrj.br has NEXRAD2 within 13 s instead of 2 s"
-        tx.alerting.alarms.raise_(
-            Condition(AlarmKind.OBJECTIVE, sentence, "read the path of ufrj.br", feed="NEXRAD2", site=LATE)
-        )
+    down = Condition(AlarmKind.SITE_DOWN, f"{DOWN} is down", f"call {DOWN}", site=DOWN)
+    _raise(hub, since, down)
+    sentence = "ufrj.br has NEXRAD2 within 13 s instead of 2 s"
+    late = Condition(AlarmKind.OBJECTIVE, sentence, "read the path of ufrj.br", feed="NEXRAD2", site=LATE)
+    _raise(hub, NOW - timedelta(minutes=11), late)
     hub.live.apply(SessionChanged(DOWN, "closed", since, "192.0.2.3:41000", reason="the connection was cut"))
     lacking = FeedBacklog("CONDUIT", True, 27_412, 2_770_000_000, to_us(since))
     hub.live.apply(BacklogSeen((SiteBacklog(DOWN, (lacking,)),)))
@@ -88,7 +89,7 @@ def many(hub: Runtime) -> None:
     """500 sites with 30 feeds each."""
     feeds = {f"FEED{number:02}": FeedClass.GRID for number in range(30)}
     sites = {f"site{number:03}.example": _spread(number) for number in range(500)}
-    minute = _minute(NOW)
+    minute = minute_of(NOW)
     pairs = list(product(feeds, sites))
     with hub.ledger.transaction() as tx:
         _configured(tx, feeds, sites)
@@ -108,6 +109,14 @@ SCENES: dict[str, Callable[[Runtime], None]] = {
 }
 
 
+def _raise(hub: Runtime, at: datetime, condition: Condition) -> None:
+    """Raises an alarm at a time that is not before the last one's."""
+    assert isinstance(hub.clock, FakeClock)
+    hub.clock.advance((at - hub.clock.now()).total_seconds())
+    with hub.ledger.transaction() as tx:
+        tx.alerting.alarms.raise_(condition)
+
+
 def _configured(tx: Transaction, feeds: dict[str, FeedClass], sites: dict[str, Place]) -> None:
     for name, kind in feeds.items():
         tx.feeds.add(Feed(name, kind))
@@ -120,7 +129,8 @@ def _configured(tx: Transaction, feeds: dict[str, FeedClass], sites: dict[str, P
         leg = multicast(100 + number, *sites) if by_multicast else unicast(100 + number, *sites)
         reason = f"{leg.transport.value}: {len(sites)} sites subscribe to the feed, the hub's link has room for them"
         made = plan(name, leg, reason=reason, made_at=NOW - timedelta(hours=3))
-        tx.planning.plans.append(replace(made, candidates=_candidates(len(sites))))
+        flip = {"flip": "it would be multicast from 9 sites on"} if leg.transport is Transport.UNICAST else {}
+        tx.planning.plans.append(replace(made, candidates=_candidates(len(sites)), figures=flip))
 
 
 def _candidates(sites: int) -> tuple[Candidate, ...]:
@@ -133,13 +143,21 @@ def _candidates(sites: int) -> tuple[Candidate, ...]:
     )
 
 
-def _day(tx: Transaction, feeds: Sequence[str], sites: Sequence[str]) -> None:
-    """Latencies and traffic of a day, every five minutes."""
-    last = _minute(NOW)
+def day(
+    tx: Transaction,
+    feeds: Sequence[str],
+    sites: Sequence[str],
+    *,
+    silent: Mapping[str, range] = NEVER,
+    minutes_ago: int = 0,
+) -> None:
+    """Latencies and traffic of a day that ended so long ago, every five minutes."""
+    last = minute_of(NOW) - minutes_ago
     for (number, feed), (place, site) in product(enumerate(feeds), enumerate(sites)):
         rows = (
             sketch_row([_latency_ms(number, place, back)] * 6, feed=feed, site=site, minute=last - back)
             for back in range(0, 1_440, 5)
+            if back not in silent.get(site, NO_MINUTES)
         )
         tx.measured.latency.add(*rows)
     tx.measured.traffic.add(
@@ -161,7 +179,7 @@ def _second_of_traffic(hub: Runtime, feeds: Sequence[str], sites: Sequence[str])
     now_us = to_us(NOW)
     progress = tuple(SiteProgress(feed, 1_000, 0, Transport.UNICAST, 1) for feed in feeds)
     arrived = tuple(FeedTraffic(feed, 10, 1_500_000, (), 1_000) for feed in feeds)
-    sessions = tuple(SessionTraffic(site, 120, 200, 40_000, progress) for site in sites)
+    sessions = tuple(SessionTraffic(site, 120, 500, 40_000, progress) for site in sites)
     hub.live.apply(TrafficSeen(now_us - 1_000_000, now_us, arrived, _legs(feeds, len(sites)), sessions, 0))
 
 
@@ -192,5 +210,6 @@ def _spread(number: int) -> Place:
     return Place("", -50 + (number * 37) % 110, -170 + (number * 61) % 340)
 
 
-def _minute(at: datetime) -> int:
+def minute_of(at: datetime) -> int:
+    """Minutes since 1970."""
     return to_us(at) // 60_000_000

@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import uvicorn
@@ -17,6 +18,8 @@ from factories import AUTHORIZATION, runtime
 from kit.looks.scenes import NOW
 
 DIST = Path(__file__).resolve().parents[3] / "services" / "dashboard" / "dist"
+HISTORY = timedelta(days=30)
+"""The age of the hub."""
 HEADERS = AUTHORIZATION
 """Of a browser that has all rights."""
 
@@ -26,12 +29,14 @@ def served(scratch: Path, fill: Callable[[Runtime], None]) -> Iterator[str]:
     """The address of a hub that was filled and then stands still."""
     assert (DIST / "index.html").exists(), "the page is not built; run: make setup-test"
     # The interpreter's own time goes into no picture: the clock of the hub stands.
-    ledger = Ledger.open(f"sqlite:///{scratch / 'ledger.sqlite'}", clock=FakeClock(NOW))
+    clock = FakeClock(NOW - HISTORY)
+    ledger = Ledger.open(f"sqlite:///{scratch / 'ledger.sqlite'}", clock=clock)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
-        hub, _ = runtime(scratch / "hub", ledger, FakeClock(NOW))
+        hub, _ = runtime(scratch / "hub", ledger, clock)
         fill(hub)
+        clock.advance((NOW - clock.now()).total_seconds())
         server = uvicorn.Server(uvicorn.Config(create_app(hub, page=DIST), log_level="error"))
         serving = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
         serving.start()

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 
 import type { CellState, Strip, StripCell, StripNow, StripRow } from '../api'
-import { cellWords, isPartial, lookOf, nowDetail, nowWords, rowName, rowsOf, rowWords, slotsOf, ticksOf } from './strip'
+import { cellWords, isPartial, lookOf, nowDetail, nowWords, rowName, rowsOf, rowWords } from './strip'
+import { silencesOf, slotsOf, ticksOf } from './strip'
 
 const HUB_NOW = '2026-11-23T18:42:07Z'
 const cell = (state: CellState, share: number | null = null): StripCell => ({
@@ -86,4 +87,18 @@ test('the others come last, and unread cells show that the hub still reads', () 
   expect([isPartial(strip), isPartial({ ...strip, others })]).toEqual([false, true])
   expect(rowsOf({ ...strip, others }).map(rowName)).toEqual(['snu.ac.kr', '128 others'])
   expect(rowName({ ...others, sites: 1 })).toBe('1 other')
+})
+
+test('times without reports have a sentence each, and the rest of many a number', () => {
+  const states = (letters: string) => [...letters].map((one) => cell(one === '-' ? 'no-report' : 'within', 0.1))
+  const stripOf = (...cells: StripCell[][]): Strip => ({
+    ...{ quarters: quarters(6), others: null, never_connected: 0 },
+    rows: cells.map((one) => row(one)),
+  })
+  expect(silencesOf(stripOf(states('wwwwww')))).toEqual([])
+  expect(silencesOf(stripOf(states('w--ww-')))).toEqual([
+    'snu.ac.kr sent no latency reports from 22:15 to 22:45.',
+    'snu.ac.kr sent no latency reports since 23:15.',
+  ])
+  expect(silencesOf(stripOf(states('-w-w-w'), states('-w-w-w'))).at(-1)).toBe('3 more such times are hatched.')
 })

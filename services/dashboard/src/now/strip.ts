@@ -87,6 +87,33 @@ export function nowDetail(now: StripNow): string {
   return `${measured}, the objective ${latency(now.objective_ms)}`
 }
 
+/** Sentences for the sites that sent no reports: `unl.edu sent no latency reports from 06:15 to 09:00.` */
+export function silencesOf(strip: Strip): string[] {
+  const found = strip.rows.flatMap((row) => runsOf(row).map(([first, last]) => silenceOf(row, strip, first, last)))
+  const more = found.length - SILENCES_NAMED
+  return more > 0 ? [...found.slice(0, SILENCES_NAMED), `${whole(more)} more such times are hatched.`] : found
+}
+
+/** First and last cell of each run of cells without a report. */
+function runsOf(row: StripRow): [number, number][] {
+  const runs: [number, number][] = []
+  row.cells.forEach(({ state }, at) => {
+    const run = runs.at(-1)
+    if (state !== 'no-report') return
+    if (run?.[1] === at - 1) run[1] = at
+    else runs.push([at, at])
+  })
+  return runs
+}
+
+function silenceOf(row: StripRow, { quarters }: Strip, first: number, last: number): string {
+  const timeOf = (ms: number) => new Date(ms).toISOString().slice(11, 16)
+  const from = timeOf(Date.parse(quarters[first] ?? ''))
+  const until = timeOf(Date.parse(quarters[last] ?? '') + QUARTER_MS)
+  const when = last === row.cells.length - 1 ? `since ${from}` : `from ${from} to ${until}`
+  return `${rowName(row)} sent no latency reports ${when}.`
+}
+
 /** The name of a row: the site, or how many others it sums up. */
 export function rowName(row: StripRow): string {
   return row.site ?? `${whole(row.sites)} other${row.sites === 1 ? '' : 's'}`
@@ -113,6 +140,7 @@ const QUARTER_MS = 900_000
 /** `last`: the share of a row behind which a label has no room. A day's name takes a third of a phone's row. */
 const AT_A_DESK = { every_h: 3, last: 0.95 }
 const ON_A_PHONE = { every_h: 12, last: 0.65 }
+const SILENCES_NAMED = 3
 /** Below it a p99 by nearest rank is the maximum. */
 const FEW_PRODUCTS = 20
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']

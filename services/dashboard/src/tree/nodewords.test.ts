@@ -5,7 +5,7 @@ import type { NetEdge, NetNode } from './graph/model'
 import { networkOf } from './graph/network'
 import { connectionState, hubState, statesOf } from './graph/nodestates'
 import { feedOf, legOf, overviewOf, siteOf, sourcesOf, takes } from './graph/samples'
-import { arrivalOf, countsText, feedsText, labelOf, sentenceOf } from './nodewords'
+import { arrivalOf, countsText, feedsText, labelOf, nodeLine, sentenceOf } from './nodewords'
 
 const EDGE: NetEdge = {
   ...{ from: 'hub', to: 'site~a', way: 'unicast', feeds: ['NGRID'], circuits: [] },
@@ -41,6 +41,7 @@ test('the sentence of a node has every fact once', () => {
     'hub, this hub, 1 site: 1 not measured',
     'a, connected, University; NGRID by unicast from hub',
   ])
+  expect(items.map(({ node }) => nodeLine(node))).toEqual(['this hub', 'connected'])
   expect(countsText([{ mark: 'critical', sites: 1 }, { mark: 'within', sites: 2 }])).toBe(
     '3 sites: 1 down, 2 within the objectives',
   )

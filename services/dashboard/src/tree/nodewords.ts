@@ -59,8 +59,9 @@ export function feedsText(feeds: readonly string[]): string {
   return feeds.length <= FEEDS_NAMED ? feeds.join(', ') : `${feeds.length} feeds`
 }
 
+/** The line below a node's name; of a site its state alone, which has no room for an organisation beside it. */
 export function nodeLine(node: NetNode): string {
-  return [node.words, node.detail].filter(Boolean).join(', ')
+  return node.kind === 'site' ? node.words : [node.words, node.detail].filter(Boolean).join(', ')
 }
 
 /** Sites are the rule and have no word; hubs and relays name themselves. */
