@@ -44,7 +44,7 @@ CONTROLS = ("cubic", "bbr", "reno")
 DIRECTIONS = ("out", "in")
 WARM_UP_S = 5
 SLACK_US = 50_000
-LONGEST_LAG_US = 30_000
+LONGEST_LAG_US = 10_000
 
 
 @dataclass(frozen=True)
@@ -140,12 +140,21 @@ def lasts_to(run: Line) -> float:
     return float(run["at_us"] + run["recovery_us"])
 
 
-def check_recovery(ended: Line) -> float:
+def recovered(ended: Line) -> Line:
     run = after_the_loss(ended)
     assert run["excess_us"] >= ROUND_TRIP_US
     assert run["recovery_us"] is not None
     assert run["predicted_us"] is not None
-    return float(run["predicted_us"] / run["recovery_us"])
+    return run
+
+
+def stalled_us(ended: Line, wire: WireReport, share: float) -> float:
+    """The time that the machine may have added to a recovery: records that left late are a backlog as well.
+
+    A stall of `lag` leaves `lag` x R; with a headroom of c - R its records are on time after `lag` x c / (c - R).
+    """
+    lane_us = max(wire.to_left.lag_max_us, wire.to_right.lag_max_us)
+    return float(max(ended["sender_lag_us"], lane_us) / (1 - share))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -154,7 +163,9 @@ def test_after_one_loss_a_constant_rate_below_the_path_recovers_in_the_time_of_t
 ) -> None:
     ended, wire = one_loss(tmp_path, direction, "cubic", 0.8, after_s=2)
     wire.needs_small_lag()
-    assert 0.7 <= check_recovery(ended) <= 1.3
+    run = recovered(ended)
+    assert run["predicted_us"] <= 1.3 * run["recovery_us"]
+    assert run["predicted_us"] + stalled_us(ended, wire, 0.8) >= 0.7 * run["recovery_us"]
 
 
 def test_after_one_loss_a_constant_rate_at_the_path_does_not_return(tmp_path: Path) -> None:
@@ -172,7 +183,8 @@ def test_medians_of_three_losses_recover_in_the_time_of_the_formula(tmp_path: Pa
     for turn in range(3):
         ended, wire = one_loss(tmp_path / str(turn), "out", control, 0.8, after_s=3)
         wire.needs_small_lag()
-        ratios.append(check_recovery(ended))
+        run = recovered(ended)
+        ratios.append(run["predicted_us"] / run["recovery_us"])
     print(f"{control}: predicted / recovered {ratios}")
     assert 0.7 <= median(ratios) <= 1.3
 
