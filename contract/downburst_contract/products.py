@@ -171,6 +171,8 @@ class Delivery(Answer):
     reason: str
     next_action: str
     receipt: Receipt | None
+    objective_ms: float | None
+    """Of the feed at the site, for the distribution latency."""
     timing: Timing
     factors: list[Factor]
     """Why it took so long: the largest first, those without a time last."""
@@ -252,6 +254,8 @@ class Trace(Answer):
     """Where products are that a name may mean, newest first."""
 
     asked: str
+    answered_at: datetime
+    """On the hub's clock."""
     read_as: str
     """How the name was understood: file, sequence, id or digest."""
     products: list[ProductTraced]

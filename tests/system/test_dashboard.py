@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from kit.axe import no_serious_finding
 from kit.capabilities import needs
 from kit.page_hub import PATIENCE_MS, Hub, figure, go, open_row
 
@@ -112,6 +113,14 @@ def test_a_product_is_traced_to_who_has_it_and_who_does_not_want_it(hub: Hub, pa
     far = trace.get_by_role("row", name="far.example")
     expect(far).to_contain_text("not subscribed")
     expect(far).to_contain_text("its subscription does not include this id of TEST")
+    expect(trace).to_contain_text("1 of 1 site had it within the objective")
+    near = trace.get_by_role("row", name="near.example")
+    expect(near.get_by_role("img", name=re.compile("transfer .* site disk"))).to_be_visible()
+    near.get_by_role("button", name="near.example").click()
+    expect(trace.get_by_test_id("stages of near.example").get_by_role("row")).not_to_have_count(1)
+    expect(trace.get_by_test_id("reason at near.example")).to_contain_text("stored by unicast")
+    expect(trace.locator("[aria-live=polite]")).to_have_count(1)
+    no_serious_finding(page)
     page.reload()
     expect(far).to_contain_text("not subscribed")
     hub.post("sites", site="idle.example")
@@ -174,7 +183,7 @@ def test_the_page_is_read_aloud_and_used_by_keyboard(hub: Hub, page: Page, tmp_p
         assert table.locator("tbody th[scope=row]").count() == table.locator("tbody tr").count() == 1
     page.goto(f"http://{hub.http}/?fresh#/")
     expect(page.get_by_test_id("status")).to_be_visible()
-    assert page.locator("[aria-live=polite]").count() == 3
+    assert page.locator("[aria-live=polite]").count() == 2
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")

@@ -354,6 +354,79 @@ def test_properties_by_form_and_by_command(hub: Hub, signed_in: Page) -> None:
 SITES = ("unl.edu", "otago.ac.nz")
 
 
+def test_feeds_and_sites_are_removed_by_form_and_by_command(hub: Hub, signed_in: Page) -> None:
+    for feed in ("NGRID", "HDS", "EXP"):
+        hub.post("feeds", feed=feed)
+    for site in SITES:
+        hub.post("sites", site=site)
+        hub.post(f"sites/{site}/subscriptions", feed="NGRID")
+    signed_in.goto(f"{hub.url}#/sites/unl.edu")
+    signed_in.get_by_role("button", name="Remove site").click()
+    form = drawer(signed_in, "Remove unl.edu")
+    expect(form).to_contain_text("unl.edu no longer receives NGRID.")
+    form.get_by_role("textbox", name="Type unl.edu").fill("otago.ac.nz")
+    form.get_by_role("button", name="Remove site").click()
+    expect(form).to_contain_text("Type unl.edu to remove it.")
+    assert len(hub.client.get("/v1/sites").json()) == 2
+    argv = _filled(signed_in, "Remove unl.edu", "Remove site", {"Type unl.edu": "unl.edu"})
+    expect(signed_in).to_have_url(re.compile("#/sites$"))
+    expect(signed_in.get_by_test_id("form notice")).to_contain_text("Site unl.edu is removed.")
+    run(hub, [word.replace("unl.edu", "otago.ac.nz") for word in argv])
+    assert hub.client.get("/v1/sites").json() == []
+
+    signed_in.goto(f"{hub.url}#/feeds/NGRID?form=feed.remove&of=NGRID")
+    argv = _filled(signed_in, "Remove NGRID", "Remove feed", {"Type NGRID": "NGRID"})
+    expect(signed_in).to_have_url(re.compile("#/feeds$"))
+    expect(signed_in.get_by_test_id("form notice")).to_contain_text("Feed NGRID is removed.")
+    run(hub, [word.replace("NGRID", "HDS") for word in argv])
+    assert [one["feed"] for one in hub.client.get("/v1/feeds").json()] == ["EXP"]
+
+
+def test_sources_are_removed_and_a_part_of_a_feed_is_set(hub: Hub, signed_in: Page) -> None:
+    hub.post("feeds", feed="NGRID", ldm_feed_type="NGRID")
+    for source in ("near", "far"):
+        hub.post("ldm/sources", source=source, feeds="NGRID", upstreams=["127.0.0.1:1"])
+    for site in SITES:
+        hub.post("sites", site=site)
+    signed_in.goto(f"{hub.url}#/feeds")
+    signed_in.get_by_role("button", name="Remove source").click()
+    form = drawer(signed_in, "Remove source")
+    expect(form).to_contain_text("The hub takes NGRID from it no longer.")
+    form.get_by_role("radio", name="LDM source near").check()
+    argv = _filled(signed_in, "Remove source", "Remove source", {})
+    run(hub, [word.replace("near", "far") for word in argv])
+    assert hub.client.get("/v1/ldm/sources").json() == []
+    signed_in.goto(f"{hub.url}#/feeds?form=source.remove")
+    expect(signed_in.get_by_role("dialog")).to_contain_text("This hub has no upstream, no LDM source")
+
+    signed_in.goto(f"{hub.url}#/sites/unl.edu?form=site.limit&of=unl.edu")
+    argv = _filled(signed_in, "Limits of unl.edu", "Save limit", {"Only ids": "^YZ", "Except": "TEST"})
+    run(hub, [word.replace("unl.edu", "otago.ac.nz") for word in argv])
+    expected = [{"feed": "NGRID", "pattern": "^YZ", "not_pattern": "TEST"}]
+    assert [hub.client.get(f"/v1/sites/{site}").json()["limits"] for site in SITES] == [expected, expected]
+
+
+def test_rights_of_users_by_form_and_by_command(hub: Hub, signed_in: Page) -> None:
+    for user in ("anna", "bert"):
+        run(hub, ["users", "add", user, "--role", "viewer"])
+    signed_in.goto(f"{hub.url}#/users")
+    signed_in.get_by_role("button", name="Change rights of anna").click()
+    form = drawer(signed_in, "Rights of anna")
+    form.get_by_role("radio", name="operator").check()
+    form.get_by_role("checkbox", name="May sign in").uncheck()
+    argv = _filled(signed_in, "Rights of anna", "Save rights", {})
+    run(hub, [word.replace("anna", "bert") for word in argv])
+    kept = {one["user"]: (one["role"], one["active"]) for one in hub.client.get("/v1/users").json()}
+    assert (kept["anna"], kept["bert"]) == (("operator", False), ("operator", False))
+    expect(signed_in.get_by_test_id("users").get_by_role("row", name="anna")).to_contain_text("disabled")
+
+    signed_in.get_by_role("button", name="Remove user of anna").click()
+    argv = _filled(signed_in, "Remove anna", "Remove user", {})
+    expect(signed_in.get_by_test_id("users").get_by_role("row", name="anna")).to_have_count(0)
+    run(hub, [word.replace("anna", "bert") for word in argv])
+    assert not {"anna", "bert"} & {one["user"] for one in hub.client.get("/v1/users").json()}
+
+
 def test_a_form_fits_a_phone(hub: Hub, signed_in: Page) -> None:
     hub.post("feeds", feed="NGRID")
     signed_in.set_viewport_size({"width": 390, "height": 844})

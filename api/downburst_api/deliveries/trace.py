@@ -95,6 +95,7 @@ async def _answer(  # noqa: PLR0913
     ]
     return Trace(
         asked=asked,
+        answered_at=hub.clock.now(),
         read_as=name.meaning.value,
         products=products,
         next_before=_next_before(answers, products, limit),

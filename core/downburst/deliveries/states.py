@@ -4,7 +4,7 @@ The first of these that applies decides: the site's receipts, its recorded losse
 its session, and finally the facts about an offline site.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -63,6 +63,8 @@ class Delivery:
     timing: Timing = field(default_factory=Timing)
     cause: Cause | None = None
     """None without an obstacle: the product is there, or on its way."""
+    objective_ms: float | None = None
+    """For the distribution latency at the site."""
 
 
 def deliver(product: "ProductFacts", facts: "SiteFacts", known: "Known", *, now: datetime) -> Delivery:
@@ -71,7 +73,7 @@ def deliver(product: "ProductFacts", facts: "SiteFacts", known: "Known", *, now:
     for judge in (_by_receipt, _by_exception, _by_rights, _by_subscription, _by_session, _while_away):
         judged = judge(case)
         if judged is not None:
-            return judged
+            return replace(judged, objective_ms=known.objective_ms)
     raise AssertionError("a site that is away has a state")
 
 

@@ -1098,6 +1098,8 @@ export interface Delivery {
   reason: string
   next_action: string
   receipt: Receipt | null
+  /** Of the feed at the site, for the distribution latency. */
+  objective_ms: number | null
   timing: Timing
   /** Why it took so long: the largest first, those without a time last. */
   factors: Factor[]
@@ -3770,6 +3772,8 @@ export interface Totals {
 /** Where products are that a name may mean, newest first. */
 export interface Trace {
   asked: string
+  /** On the hub's clock. */
+  answered_at: string
   /** How the name was understood: file, sequence, id or digest. */
   read_as: string
   products: ProductTraced[]

@@ -11,8 +11,9 @@ from typing import Literal
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from kit.axe import SCHEMES, no_serious_finding
+from kit.looks.fleet import NOW
 from kit.looks.grids import Grid
-from kit.looks.scenes import NOW
+from kit.looks.late_product import PRODUCT
 from kit.looks.served import HEADERS
 from kit.page_hub import PATIENCE_MS
 
@@ -37,6 +38,8 @@ PAGES = {
 }
 ONE_FEED = {"feed": "#/feeds/CONDUIT", "site": "#/sites/otago.ac.nz"}
 """Pages of one feed and one site, in scenes that have them."""
+LATE_PRODUCT = {"trace": f"#/trace/{PRODUCT}"}
+"""The page of a product, in the scene that has it."""
 
 THIN = {("light", 1440), ("dark", 390)}
 Known = dict[str, Grid]
@@ -60,6 +63,7 @@ class Look:
 def looks_of(scene: str, *, thin: bool = False) -> Iterator[Look]:
     """All looks of a scene; thin: each page light at a desk, and dark on a phone."""
     pages = PAGES | (ONE_FEED if scene in ("healthy", "incident") else {})
+    pages |= LATE_PRODUCT if scene == "incident" else {}
     for (name, address), scheme, width in product(pages.items(), SCHEMES, SIZES):
         if not thin or (scheme, width) in THIN:
             yield Look(name, address, scheme, width)

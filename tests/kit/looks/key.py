@@ -4,8 +4,8 @@ from typing import Any
 
 import httpx
 
-from kit.looks.reading import FEED, PRODUCT
-from kit.looks.scenes import LATE
+from kit.looks.fleet import LATE
+from kit.looks.late_product import FEED, PRODUCT
 from kit.looks.served import HEADERS
 
 Answer = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import product
 
 from downburst.domain.alarms import AlarmKind, Condition
@@ -23,31 +23,15 @@ from downburst.domain.receipts import Batch
 from downburst.domain.sites import Place, Site
 from downburst.domain.subscriptions import Subscription
 from downburst.foundation.clock import FakeClock, to_us
+from downburst.foundation.rates import rate_text
 from downburst.ledger import Transaction
 from downburst_api.runtime import Runtime
 from factories import multicast, plan, settled, sketch_row, unicast
+from kit.looks.fleet import DOWN, FEEDS, LATE, NOW, SITES
+from kit.looks.late_product import traced
 
-NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
-"""The time of each scene, at the hub and in the browser."""
-
-SITES = {
-    "cornell.edu": Place("Ithaca", 42.4, -76.5),
-    "unl.edu": Place("Lincoln", 40.8, -96.7),
-    "otago.ac.nz": Place("Dunedin", -45.9, 170.5),
-    "ufrj.br": Place("Rio de Janeiro", -22.9, -43.2),
-    "dwd.de": Place("Offenbach", 50.1, 8.8),
-    "bom.gov.au": Place(),
-}
-FEEDS = {
-    "CONDUIT": FeedClass.GRID,
-    "NEXRAD2": FeedClass.OBSERVATION,
-    "NGRID": FeedClass.GRID,
-    "IDS|DDPLUS": FeedClass.OBSERVATION,
-    "HDS": FeedClass.OBSERVATION,
-}
 NO_MINUTES = range(0)
 NEVER: Mapping[str, range] = {}
-DOWN, LATE = "otago.ac.nz", "ufrj.br"
 
 
 def empty(_hub: Runtime) -> None:
@@ -83,6 +67,7 @@ def incident(hub: Runtime, *, silent: Mapping[str, range] = NEVER) -> None:
     hub.live.apply(SessionChanged(DOWN, "closed", since, "192.0.2.3:41000", reason="the connection was cut"))
     lacking = FeedBacklog("CONDUIT", True, 27_412, 2_770_000_000, to_us(since))
     hub.live.apply(BacklogSeen((SiteBacklog(DOWN, (lacking,)),)))
+    traced(hub)
 
 
 def many(hub: Runtime) -> None:
@@ -125,19 +110,23 @@ def _configured(tx: Transaction, feeds: dict[str, FeedClass], sites: dict[str, P
     for name, site in product(feeds, sites):
         tx.subscriptions.add(Subscription(0, site, name))
     for number, name in enumerate(feeds):
-        by_multicast = number % 2 == 0 and len(sites) > 1
-        leg = multicast(100 + number, *sites) if by_multicast else unicast(100 + number, *sites)
-        reason = f"{leg.transport.value}: {len(sites)} sites subscribe to the feed, the hub's link has room for them"
+        copies, group = _candidates(number, len(sites))[:2]
+        saved = rate_text((copies.egress_bps or 0.0) - (group.egress_bps or 0.0))
+        if transport_of(number) is Transport.MULTICAST:
+            leg, reason, flip = multicast(100 + number, *sites), f"multicast: one copy for all saves {saved}", {}
+        else:
+            leg, reason = unicast(100 + number, *sites), f"unicast: a group would save only {saved}"
+            flip = {"flip": "it would be multicast from 9 sites on"}
         made = plan(name, leg, reason=reason, made_at=NOW - timedelta(hours=3))
-        flip = {"flip": "it would be multicast from 9 sites on"} if leg.transport is Transport.UNICAST else {}
-        tx.planning.plans.append(replace(made, candidates=_candidates(len(sites)), figures=flip))
+        tx.planning.plans.append(replace(made, candidates=_candidates(number, len(sites)), figures=flip))
 
 
-def _candidates(sites: int) -> tuple[Candidate, ...]:
+def _candidates(number: int, sites: int) -> tuple[Candidate, ...]:
     latencies = {"predicted_p50_ms": 20.0, "predicted_p99_ms": 400.0}
+    rate_bps = 8.0 * bytes_a_second(number)
     return (
-        Candidate(Transport.UNICAST, True, "one copy a site", egress_bps=1e6 * sites, **latencies),
-        Candidate(Transport.MULTICAST, True, "one copy for all", egress_bps=1.1e6, **latencies),
+        Candidate(Transport.UNICAST, True, "one copy a site", egress_bps=rate_bps * sites, **latencies),
+        Candidate(Transport.MULTICAST, True, "one copy for all", egress_bps=rate_bps * 1.1, **latencies),
         Candidate(Transport.STATIC_CIRCUIT, False, "no circuit is reserved to its sites"),
         Candidate(Transport.DYNAMIC_CIRCUIT, False, "no offer of circuits reaches its sites"),
     )
@@ -162,12 +151,18 @@ def day(
         tx.measured.latency.add(*rows)
     tx.measured.traffic.add(
         [
-            TrafficMinute(feed, last - back, 60, 2_000_000 + 9_000 * ((back * 31) % 97), 400_000)
-            for feed, back in product(feeds, range(0, 1_440, 5))
+            _minute(feed, last - back, bytes_a_second(number), share=0.96 + 0.001 * ((back * 31) % 97))
+            for (number, feed), back in product(enumerate(feeds), range(0, 1_440, 5))
         ]
     )
-    for back in range(0, 1_440, 5):
-        tx.measured.egress.add(last - back, egress_bytes=16_000_000, unicast_equivalent_bytes=60_000_000)
+    sent = 60 * sum(leg.egress_bytes for leg in _legs(feeds, len(sites)))
+    copies = 60 * len(sites) * sum(bytes_a_second(number) for number, _ in enumerate(feeds))
+    for back in range(1_440):
+        tx.measured.egress.add(last - back, egress_bytes=sent, unicast_equivalent_bytes=copies)
+
+
+def _minute(feed: str, minute: int, second_bytes: int, *, share: float) -> TrafficMinute:
+    return TrafficMinute(feed, minute, 600, int(60 * share * second_bytes), int(1.3 * second_bytes))
 
 
 def _connected(hub: Runtime, sites: Sequence[str]) -> None:
@@ -177,28 +172,43 @@ def _connected(hub: Runtime, sites: Sequence[str]) -> None:
 
 def _second_of_traffic(hub: Runtime, feeds: Sequence[str], sites: Sequence[str]) -> None:
     now_us = to_us(NOW)
-    progress = tuple(SiteProgress(feed, 1_000, 0, Transport.UNICAST, 1) for feed in feeds)
-    arrived = tuple(FeedTraffic(feed, 10, 1_500_000, (), 1_000) for feed in feeds)
+    progress = tuple(
+        SiteProgress(feed, 1_000, 0, transport_of(number), 100 + number) for number, feed in enumerate(feeds)
+    )
+    arrived = tuple(FeedTraffic(feed, 10, bytes_a_second(number), (), 1_000) for number, feed in enumerate(feeds))
     sessions = tuple(SessionTraffic(site, 120, 500, 40_000, progress) for site in sites)
     hub.live.apply(TrafficSeen(now_us - 1_000_000, now_us, arrived, _legs(feeds, len(sites)), sessions, 0))
 
 
 def _legs(feeds: Sequence[str], sites: int) -> tuple[LegTraffic, ...]:
-    """Every second feed leaves by multicast, as in the plans."""
-    return tuple(
-        LegTraffic(
-            leg=100 + number,
-            feed=feed,
-            egress_bytes=1_560_000 if number % 2 == 0 else 1_510_000 * sites,
-            repair_bytes=40_000 if number % 2 == 0 else 0,
-            products=10,
-            product_bytes=1_500_000 if number % 2 == 0 else 1_500_000 * sites,
-            sites=sites,
-            backlog_bytes=0,
-            transport=Transport.MULTICAST if number % 2 == 0 else Transport.UNICAST,
-        )
-        for number, feed in enumerate(feeds)
+    """A second of each feed, as in the plans."""
+    return tuple(_leg(number, feed, sites) for number, feed in enumerate(feeds))
+
+
+def _leg(number: int, feed: str, sites: int) -> LegTraffic:
+    copies = 1 if transport_of(number) is Transport.MULTICAST else sites
+    content = bytes_a_second(number) * copies
+    return LegTraffic(
+        leg=100 + number,
+        feed=feed,
+        egress_bytes=int(1.04 * content),
+        repair_bytes=content // 40 if copies == 1 else 0,
+        products=10,
+        product_bytes=content,
+        sites=sites,
+        backlog_bytes=0,
+        transport=transport_of(number),
     )
+
+
+def transport_of(number: int) -> Transport:
+    """Every second feed leaves by multicast."""
+    return Transport.MULTICAST if number % 2 == 0 else Transport.UNICAST
+
+
+def bytes_a_second(number: int) -> int:
+    """Copies of the feeds that leave by unicast cost little."""
+    return 1_500_000 if transport_of(number) is Transport.MULTICAST else 100_000
 
 
 def _latency_ms(feed: int, place: int, minutes_ago: int) -> float:

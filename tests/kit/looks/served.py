@@ -15,7 +15,7 @@ from downburst.ledger import Ledger
 from downburst_api.app import create_app
 from downburst_api.runtime import Runtime
 from factories import AUTHORIZATION, runtime
-from kit.looks.scenes import NOW
+from kit.looks.fleet import NOW
 
 DIST = Path(__file__).resolve().parents[3] / "services" / "dashboard" / "dist"
 HISTORY = timedelta(days=30)

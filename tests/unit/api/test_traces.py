@@ -68,17 +68,29 @@ async def test_a_site_is_judged_by_its_own_objective(hub: Asked) -> None:
     await _hub_with_product(hub)
     hub.node.fake.ways["unl.edu"] = {"receipts": [_receipt(9000)]}
 
-    async def slow() -> str | None:
+    async def judged() -> tuple[str | None, float]:
         (product,) = (await _trace(hub, "nam.grib2"))["products"]
-        stage: str | None = product["deliveries"][0]["timing"]["slow"]
-        return stage
+        (delivery,) = product["deliveries"]
+        return delivery["timing"]["slow"], delivery["objective_ms"]
 
-    assert await slow() == "queue"
+    feed = await hub.ask("GET", "/v1/feeds/NGRID")
+    assert await judged() == ("queue", feed["objective_ms"])
     await hub.ask("PUT", "/v1/feeds/NGRID/objectives/unl.edu", json={"objective_ms": 60_000})
-    assert await slow() != "queue"
+    slow, objective_ms = await judged()
+    assert slow != "queue"
+    assert objective_ms == 60_000
     await hub.ask("PATCH", "/v1/feeds/NGRID", json={"objective_ms": 60_000})
     await hub.ask("PUT", "/v1/feeds/NGRID/objectives/unl.edu", json={"objective_ms": 5})
-    assert await slow() == "queue"
+    assert await judged() == ("queue", 5)
+
+
+async def test_an_answer_has_the_time_of_the_hub_and_the_objective_of_sites_that_wait(hub: Asked) -> None:
+    await _hub_with_product(hub)
+    found = await _trace(hub, "nam.grib2")
+    assert found["answered_at"] == SOME_TIME.isoformat().replace("+00:00", "Z")
+    (delivery,) = found["products"][0]["deliveries"]
+    assert delivery["state"] == "waiting"
+    assert delivery["objective_ms"] > 0
 
 
 async def test_a_stored_product_shows_where_its_time_went(hub: Asked) -> None:

@@ -34,6 +34,7 @@ def test_a_late_product_names_the_slow_stage_and_what_went_before_it() -> None:
         "it waited 2.3 s in the hub's queue for this site, behind 48 MB of NGRID and 500 bytes of HDS" in found.reason
     )
     assert "widen the site's line" in found.next_action
+    assert found.objective_ms == 1000.0
 
 
 @pytest.mark.parametrize(

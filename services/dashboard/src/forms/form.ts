@@ -81,12 +81,16 @@ export interface Shown {
 export interface Outcome {
   notice: string
   shown?: Shown[]
+  /** The address that the page goes on to, where its own has ended. */
+  next?: string
 }
 
 export interface Form<V extends Values = Values> {
   title: string
   /** The main button. */
   verb: string
+  /** It takes something away: the main button warns. */
+  isDangerous?: boolean
   /** Facts to decide by, before the fields. */
   facts?: { name: string; value: string }[]
   fields: Field<V>[]

@@ -6,34 +6,46 @@ export type FormName =
   | 'feed.set'
   | 'feed.pin'
   | 'feed.objective'
+  | 'feed.remove'
   | 'site.add'
   | 'site.set'
   | 'site.allow'
+  | 'site.limit'
   | 'site.subscribe'
   | 'site.objective'
+  | 'site.remove'
   | 'request.approve'
   | 'request.refuse'
   | 'upstream.add'
   | 'ldm.ask'
   | 'ldm.accept'
+  | 'source.remove'
   | 'user.invite'
+  | 'user.set'
+  | 'user.remove'
 
 export const FORMS: Record<FormName, { button: string; scope: Scope }> = {
   'feed.add': { button: 'Add feed', scope: 'operate' },
   'feed.set': { button: 'Change properties', scope: 'operate' },
   'feed.pin': { button: 'Pin transport', scope: 'operate' },
   'feed.objective': { button: 'Set objective', scope: 'operate' },
+  'feed.remove': { button: 'Remove feed', scope: 'operate' },
   'site.add': { button: 'Add site', scope: 'operate' },
   'site.set': { button: 'Change properties', scope: 'operate' },
   'site.allow': { button: 'Permit feeds', scope: 'operate' },
+  'site.limit': { button: 'Limit a feed', scope: 'operate' },
   'site.subscribe': { button: 'Add subscriptions', scope: 'operate' },
   'site.objective': { button: 'Set objective', scope: 'operate' },
+  'site.remove': { button: 'Remove site', scope: 'operate' },
   'request.approve': { button: 'Approve request', scope: 'operate' },
   'request.refuse': { button: 'Refuse request', scope: 'operate' },
   'upstream.add': { button: 'Add upstream', scope: 'operate' },
   'ldm.ask': { button: 'Add LDM source', scope: 'operate' },
   'ldm.accept': { button: 'Let an LDM push', scope: 'operate' },
+  'source.remove': { button: 'Remove source', scope: 'operate' },
   'user.invite': { button: 'Invite user', scope: 'admin' },
+  'user.set': { button: 'Change rights', scope: 'admin' },
+  'user.remove': { button: 'Remove user', scope: 'admin' },
 }
 
 /** The form that an address asks for, if the user may send its request. */

@@ -15,8 +15,10 @@ export function openForm(form: FormName, of = '', preset: Record<string, string>
   location.hash = led
 }
 
-export function closeForm(): void {
-  if (location.hash === led) history.back()
+/** Ends at the page below, or goes on to the next one. */
+export function closeForm(next?: string): void {
+  if (next !== undefined) location.replace(next)
+  else if (location.hash === led) history.back()
   else location.replace(withoutForm(location.hash))
   led = ''
 }

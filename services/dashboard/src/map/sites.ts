@@ -134,6 +134,11 @@ export const MAP_WORDS: Record<MapState, string> = {
   never: 'never connected',
 }
 
+/** A relay has a connection and no latency. */
+export function relayWords({ seen }: MapSite): string {
+  return seen?.connected ? 'relay, connected' : 'relay, not connected'
+}
+
 type Row = StripNow['state']
 
 /** Green needs a latency within the objective: a site that is connected and silent is not measured. */

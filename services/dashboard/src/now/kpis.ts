@@ -17,7 +17,7 @@ export interface Kpi {
   isOver?: boolean
 }
 
-/** In, out, saved by multicast and relays, and the worst p99 of its objective; without history until it has come. */
+/** In, out, saved, and the worst p99 of its objective; without history until it has come. */
 export function kpisOf({ throughput, feeds }: Overview, history: NowHistory | null = null): Kpi[] {
   const past = (of: (point: TrafficPoint) => number | null) => history?.points.map(of) ?? []
   const count = many(feeds.length, 'feed')
@@ -25,7 +25,7 @@ export function kpisOf({ throughput, feeds }: Overview, history: NowHistory | nu
     { label: 'In', ...rate(throughput.in_bps), caption: count, history: past((one) => one.in_bps) },
     { label: 'Out', ...outOf(throughput, history), history: past((one) => one.out_bps) },
     {
-      label: 'Saved by multicast and relays',
+      label: savedLabel(feeds),
       ...savedOf(throughput, history),
       history: past((one) => one.saved_share),
     },
@@ -69,6 +69,12 @@ function savedOf(throughput: Overview['throughput'], history: NowHistory | null)
   const saved = unicast_equivalent_bps - out_bps
   const now = partOf(said(rate(saved)), said(rate(unicast_equivalent_bps)))
   return { ...shareAmount(saved / unicast_equivalent_bps), caption: `${now}; ${sums}` }
+}
+
+/** A relay on the way of a site saves nothing; one that hands out the copy of a leg does. */
+function savedLabel(feeds: readonly Feed[]): string {
+  const legs = feeds.flatMap(({ plan }) => plan?.legs ?? [])
+  return legs.some(({ relay }) => relay) ? 'Saved by multicast and relays' : 'Saved by multicast'
 }
 
 function sumOf(throughput: Overview['throughput'], history: NowHistory | null): string {

@@ -50,6 +50,18 @@ test('the cards show rates of three digits, the saved share and the worst p99 of
   expect(kpisOf(seen({ throughput: silent, feeds: [] })).map((kpi) => kpi.figure)).toEqual(['0', '0', '–', '–'])
 })
 
+test('relays have a share in the saving if they fan out', () => {
+  const label = (relay: string | null) => {
+    const feeds = seen().feeds.map((feed) => ({
+      ...feed,
+      plan: feed.plan && { ...feed.plan, legs: feed.plan.legs.map((leg) => ({ ...leg, relay })) },
+    }))
+    return kpisOf(seen({ feeds }))[2]?.label
+  }
+  expect(label(null)).toBe('Saved by multicast')
+  expect(label('prairie')).toBe('Saved by multicast and relays')
+})
+
 test('with a history the cards have curves, the share of the line, and the sums of today', () => {
   const point = { at: '2026-11-30T00:00:00Z', in_bps: 1, out_bps: 2, saved_share: null, worst_share: 0.4 }
   const history: NowHistory = {

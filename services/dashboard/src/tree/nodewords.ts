@@ -59,9 +59,11 @@ export function feedsText(feeds: readonly string[]): string {
   return feeds.length <= FEEDS_NAMED ? feeds.join(', ') : `${feeds.length} feeds`
 }
 
-/** The line below a node's name; of a site its state alone, which has no room for an organisation beside it. */
+/** The line below a node's name; of sites and relays without the detail, for which there is no room. */
 export function nodeLine(node: NetNode): string {
-  return node.kind === 'site' ? node.words : [node.words, node.detail].filter(Boolean).join(', ')
+  if (node.kind === 'site') return node.words
+  const parts = node.kind === 'relay' ? ['relay', node.words] : [node.words, node.detail]
+  return parts.filter(Boolean).join(', ')
 }
 
 /** Sites are the rule and have no word; hubs and relays name themselves. */

@@ -3,7 +3,8 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { bodyOf, hubThat, sceneOf } from '../../fixtures/formscene'
 import { lineOf } from '../command'
 import { addFeed, changeFeed } from './feed'
-import { allowFeeds, changeSite } from './properties'
+import { allowFeeds, limitFeed } from './permission'
+import { changeSite } from './properties'
 import { addSite } from './site'
 
 afterEach(() => vi.unstubAllGlobals())
@@ -130,4 +131,19 @@ test('a site may take all feeds or those of a list', async () => {
   expect(form.commands(form.start).map(lineOf)).toEqual(['downburst sites allow unl.edu IDS NGRID'])
   await form.send({ isAll: true, allow: ['IDS'] })
   expect(asked[1]).toBe('PATCH ./v1/sites/unl.edu {"allow":["*"]}')
+})
+
+test('a part of a feed replaces its limits at the site, and those of other feeds stay', async () => {
+  const kept = { feed: 'IDS', pattern: '^S', not_pattern: null }
+  const asked = hubThat(() => ({ limits: [kept, { feed: 'NGRID', pattern: '^YZ', not_pattern: 'TEST' }] }))
+  const form = await limitFeed(sceneOf('unl.edu'))
+  expect(form.facts?.[0]?.value).toBe('IDS: ^S; NGRID: ^YZ, not TEST')
+  const values = { feed: 'NGRID', pattern: '^H', not_pattern: 'OLD' }
+  expect(form.commands(values).map(lineOf)).toEqual(["downburst sites limit unl.edu NGRID --ok '^H' --not OLD"])
+  expect((await form.send(values)).notice).toBe('unl.edu may take a part of NGRID.')
+  expect(bodyOf(asked[1])).toEqual({ limits: [kept, { feed: 'NGRID', pattern: '^H', not_pattern: 'OLD' }] })
+  const none = { feed: 'NGRID', pattern: '', not_pattern: '' }
+  expect(form.commands(none).map(lineOf)).toEqual(['downburst sites limit unl.edu NGRID'])
+  expect((await form.send(none)).notice).toBe('unl.edu may take all of NGRID.')
+  expect(bodyOf(asked[2])).toEqual({ limits: [kept] })
 })

@@ -1,24 +1,18 @@
-/** The properties of a site that exists, and the feeds that it may take. */
+/** The properties of a site that exists. */
 import type { PlaceShape, SiteChange, SiteWhole } from '../../api'
 import { change, look } from '../../hub'
 import { option } from '../command'
 import { changedNames, numberOf, textOf, type Field, type Form, type NumberField } from '../form'
-import { feedOptions, type Scene } from '../scene'
+import type { Scene } from '../scene'
+import { accessRateOf, FACTS, MULTICAST, type SiteFacts } from './sitefacts'
 
-type SiteValues = {
-  organisation: string
-  contact: string
-  text: string
-  latitude: string
-  longitude: string
-  access_rate_mbps: string
+type SiteValues = SiteFacts & {
   multicast: boolean
   multicast_interface: string
   data_connections: string
   ldm_host: string
   active: boolean
 }
-type AllowValues = { isAll: boolean; allow: string[] }
 
 export async function changeSite({ of: site }: Scene): Promise<Form<SiteValues>> {
   const path = `sites/${encodeURIComponent(site)}`
@@ -39,35 +33,6 @@ export async function changeSite({ of: site }: Scene): Promise<Form<SiteValues>>
   }
 }
 
-export async function allowFeeds({ of: site, overview }: Scene): Promise<Form<AllowValues>> {
-  const path = `sites/${encodeURIComponent(site)}`
-  const seen = await look<SiteWhole>(path)
-  const isAll = seen.value.allow.includes('*')
-  const allowed = ({ isAll, allow }: AllowValues) => (isAll ? ['*'] : allow)
-  return {
-    title: `Permitted feeds of ${site}`,
-    verb: 'Save permitted feeds',
-    facts: [{ name: 'Now', value: isAll ? 'all feeds' : seen.value.allow.join(', ') || 'none' }],
-    fields: [
-      { kind: 'check', name: 'isAll', label: 'It may take all feeds', hint: 'Deliveries beyond the list stop.' },
-      {
-        kind: 'many',
-        name: 'allow',
-        label: 'Permitted feeds',
-        options: feedOptions(overview),
-        isRequired: true,
-        isShown: (values) => !values.isAll,
-      },
-    ],
-    start: { isAll, allow: seen.value.allow.filter((feed) => feed !== '*') },
-    commands: (values) => [['downburst', 'sites', 'allow', site, ...allowed(values)]],
-    send: async (values) => {
-      await change('PATCH', path, { allow: allowed(values) } satisfies SiteChange, seen)
-      return { notice: `${site} may take ${values.isAll ? 'all feeds' : values.allow.join(', ')}.` }
-    },
-  }
-}
-
 /** No command takes coordinates away, so that those of a site can be changed only. */
 function kept(field: NumberField<SiteValues>): NumberField<SiteValues> {
   return PLACE.includes(field.name) ? { ...field, isRequired: true } : field
@@ -80,7 +45,7 @@ function changeOf(start: SiteValues, values: SiteValues): SiteChange {
   if (names.includes('organisation')) wanted.organisation = values.organisation.trim()
   if (names.includes('contact')) wanted.contact = values.contact.trim()
   if (names.some((name) => PLACE.includes(name))) wanted.place = placeOf(values)
-  if (names.includes('access_rate_mbps')) wanted.access_rate_bps = bitsOf(values)
+  if (names.includes('access_rate_mbps')) wanted.access_rate_bps = accessRateOf(values)
   if (names.includes('multicast')) wanted.multicast = values.multicast
   if (names.includes('multicast_interface')) wanted.multicast_interface = values.multicast_interface.trim()
   if (names.includes('data_connections')) wanted.data_connections = numberOf(values.data_connections)
@@ -119,11 +84,6 @@ function placeOf(values: SiteValues): PlaceShape {
   return { text: values.text.trim(), latitude, longitude: numberOf(values.longitude) }
 }
 
-function bitsOf(values: SiteValues): number | null {
-  const megabits = numberOf(values.access_rate_mbps)
-  return megabits === null ? null : Math.round(megabits * 1e6)
-}
-
 function valuesOf(site: SiteWhole): SiteValues {
   return {
     organisation: site.organisation,
@@ -142,21 +102,8 @@ function valuesOf(site: SiteWhole): SiteValues {
 
 const PLACE = ['text', 'latitude', 'longitude']
 const FIELDS: Field<SiteValues>[] = [
-  { kind: 'text', name: 'organisation', label: 'Organisation', longest: 500 },
-  { kind: 'text', name: 'contact', label: 'Contact', longest: 500 },
-  { kind: 'text', name: 'text', label: 'Name of the place', longest: 500 },
-  { kind: 'number', name: 'latitude', label: 'Latitude', unit: 'degrees north', least: -90, most: 90 },
-  { kind: 'number', name: 'longitude', label: 'Longitude', unit: 'degrees east', least: -180, most: 180 },
-  {
-    kind: 'number',
-    name: 'access_rate_mbps',
-    label: 'Access rate',
-    unit: 'Mb/s',
-    least: 0.000001,
-    most: 1_000_000_000,
-    hint: 'Of its link to the network. Empty: not known.',
-  },
-  { kind: 'check', name: 'multicast', label: 'Multicast may serve it' },
+  ...FACTS,
+  MULTICAST,
   { kind: 'check', name: 'active', label: 'It may connect' },
   {
     kind: 'text',

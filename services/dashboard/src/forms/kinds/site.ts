@@ -5,15 +5,10 @@ import { each, option, orGap } from '../command'
 import { given, numberOf, textOf, type Field, type Form } from '../form'
 import { feedOptions, type Scene } from '../scene'
 import { SITE_NAME } from '../shapes'
+import { accessRateOf, FACTS, MULTICAST, type SiteFacts } from './sitefacts'
 
-type SiteValues = {
+type SiteValues = SiteFacts & {
   site: string
-  organisation: string
-  contact: string
-  text: string
-  latitude: string
-  longitude: string
-  access_rate_mbps: string
   isLimited: boolean
   allow: string[]
   multicast: boolean
@@ -33,7 +28,7 @@ export function addSite({ overview }: Scene): Form<SiteValues> {
         ...option('--place', values.text),
         ...option('--latitude', values.latitude),
         ...option('--longitude', values.longitude),
-        ...option('--access-rate-bps', bitsOf(values)),
+        ...option('--access-rate-bps', accessRateOf(values)),
         ...(values.isLimited ? each('--allow', values.allow) : []),
         ...(values.multicast ? [] : ['--no-multicast']),
       ],
@@ -58,15 +53,10 @@ export function requestOf(values: SiteValues): SiteNew {
       organisation: textOf(values.organisation),
       contact: textOf(values.contact),
       place: Object.keys(place).length > 0 ? place : null,
-      access_rate_bps: bitsOf(values),
+      access_rate_bps: accessRateOf(values),
       allow: values.isLimited ? values.allow : null,
     }),
   }
-}
-
-function bitsOf(values: SiteValues): number | null {
-  const megabits = numberOf(values.access_rate_mbps)
-  return megabits === null ? null : Math.round(megabits * 1e6)
 }
 
 function allowField(overview: Scene['overview']): Field<SiteValues> {
@@ -92,7 +82,6 @@ const START: SiteValues = {
   allow: [],
   multicast: true,
 }
-const MULTICAST: Field<SiteValues> = { kind: 'check', name: 'multicast', label: 'Multicast may serve it' }
 const FIELDS: Field<SiteValues>[] = [
   {
     kind: 'text',
@@ -103,19 +92,6 @@ const FIELDS: Field<SiteValues>[] = [
     placeholder: 'unl.edu',
     shape: SITE_NAME,
   },
-  { kind: 'text', name: 'organisation', label: 'Organisation', longest: 500 },
-  { kind: 'text', name: 'contact', label: 'Contact', longest: 500, placeholder: 'ops@unl.edu' },
-  { kind: 'text', name: 'text', label: 'Name of the place', longest: 500 },
-  { kind: 'number', name: 'latitude', label: 'Latitude', unit: 'degrees north', least: -90, most: 90 },
-  { kind: 'number', name: 'longitude', label: 'Longitude', unit: 'degrees east', least: -180, most: 180 },
-  {
-    kind: 'number',
-    name: 'access_rate_mbps',
-    label: 'Access rate',
-    unit: 'Mb/s',
-    least: 0.000001,
-    most: 1_000_000_000,
-    hint: 'Of its link to the network. Empty: not known.',
-  },
+  ...FACTS,
   { kind: 'check', name: 'isLimited', label: 'Only some feeds are permitted' },
 ]

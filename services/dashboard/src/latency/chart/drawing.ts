@@ -2,10 +2,10 @@
 import { LineChart } from 'echarts/charts'
 import { GridComponent, MarkAreaComponent, MarkLineComponent, TitleComponent } from 'echarts/components'
 import { init, use, type EChartsType } from 'echarts/core'
-import { LabelLayout } from 'echarts/features'
 import { CanvasRenderer, SVGRenderer } from 'echarts/renderers'
 
-import { headHeight, optionsOf, type Drawn, type Palette } from './options'
+import type { Palette } from './looks'
+import { headHeight, optionsOf, type Drawn } from './options'
 
 use([
   LineChart,
@@ -13,7 +13,6 @@ use([
   MarkAreaComponent,
   MarkLineComponent,
   TitleComponent,
-  LabelLayout,
   CanvasRenderer,
   SVGRenderer,
 ])
@@ -26,8 +25,8 @@ export class Drawing {
     this.#chart = init(box, null, { renderer: 'svg' })
   }
 
-  draw(drawn: Drawn, height: number): void {
-    this.#chart.resize({ width: drawn.width, height })
+  draw(drawn: Drawn): void {
+    this.#chart.resize({ width: drawn.width, height: drawn.height })
     this.#chart.setOption(hatched(drawn), { notMerge: true })
   }
 
@@ -38,9 +37,9 @@ export class Drawing {
 
 /** The view as a vector drawing. */
 export function svgOf(drawn: Drawn): Blob {
-  const size = { width: PICTURE_WIDTH, height: pictureHeight(drawn) }
+  const size = pictureSize(drawn)
   const chart = init(null, null, { renderer: 'svg', ssr: true, ...size })
-  chart.setOption(hatched({ ...drawn, width: PICTURE_WIDTH }))
+  chart.setOption(hatched({ ...drawn, ...size }))
   const text = chart.renderToSVGString()
   chart.dispose()
   return new Blob([text], { type: 'image/svg+xml' })
@@ -49,9 +48,10 @@ export function svgOf(drawn: Drawn): Blob {
 /** The view as a picture, in twice its size for dense screens and paper. */
 export async function pngOf(drawn: Drawn): Promise<Blob> {
   const box = document.createElement('div')
-  const chart = init(box, null, { renderer: 'canvas', width: PICTURE_WIDTH, height: pictureHeight(drawn) })
+  const size = pictureSize(drawn)
+  const chart = init(box, null, { renderer: 'canvas', ...size })
   try {
-    chart.setOption(hatched({ ...drawn, width: PICTURE_WIDTH }))
+    chart.setOption(hatched({ ...drawn, ...size }))
     const canvas = chart.renderToCanvas({ pixelRatio: 2 })
     return await new Promise((resolve, reject) => {
       canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('The browser could not draw the picture.'))))
@@ -89,8 +89,8 @@ function hatch(palette: Palette): HTMLCanvasElement {
   return canvas
 }
 
-function pictureHeight({ plot }: Drawn): number {
-  return CHART_HEIGHT + headHeight(plot)
+function pictureSize({ plot }: Drawn): { width: number; height: number } {
+  return { width: PICTURE_WIDTH, height: CHART_HEIGHT + headHeight(plot) }
 }
 
 const CHART_HEIGHT = 400

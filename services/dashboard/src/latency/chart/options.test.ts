@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { history, lineOf, point, spread } from '../../fixtures/latency'
 import { plotOf, type Answered, type Plot } from '../curves'
 import { viewOf } from '../linesview'
-import { headHeight, lookOfPlace, optionsOf, tickOf, TOKENS, type Drawn, type Palette } from './options'
+import { lookOfPlace, TOKENS, type Palette } from './looks'
+import { headHeight, optionsOf, tickOf, type Drawn } from './options'
 
 const AT = (minute: number) => `2026-03-14T10:0${minute}:00Z`
 const MS = (minute: number) => Date.parse(AT(minute))
@@ -18,7 +19,7 @@ const PALETTE = Object.fromEntries(TOKENS.map((token) => [token, token])) as Pal
 
 function drawn(changes: Partial<Drawn> = {}): Drawn {
   const plot = plotOf(VIEW, [UNL]) as Plot
-  return { plot, scale: 'log', zone: 'utc', palette: PALETTE, width: 1200, silent: [], ...changes }
+  return { plot, scale: 'log', zone: 'utc', palette: PALETTE, width: 1200, height: 320, silent: [], ...changes }
 }
 
 /** The series by their names. */
@@ -61,14 +62,21 @@ test('objectives are lines, and times without a report are grounds within the ra
   const silent = [{ from_ms: MS(0) - 60_000, to_ms: MS(2), name: 'no report' }]
   const marks = series(drawn({ silent })).get('marks')
   expect(marks).toMatchObject({
-    markLine: { data: [{ yAxis: 5000, label: { formatter: 'objective 5.00 s', position: 'end' } }] },
+    markLine: { data: [{ yAxis: 5000, label: { show: false } }] },
     markArea: { data: [[{ xAxis: MS(0), name: 'no report' }, { xAxis: MS(2) }]] },
   })
 })
 
 test('on a narrow screen lines have no labels at their ends', () => {
-  expect(series(drawn()).get('unl.edu')).toMatchObject({ endLabel: { show: true, formatter: 'unl.edu 400 ms' } })
-  expect(series(drawn({ width: 390 })).get('unl.edu')).toMatchObject({ endLabel: { show: false } })
+  expect(optionsOf(drawn()).title.map(({ text }) => text)).toEqual([
+    'unl.edu 400 ms',
+    'unl.edu week before',
+    'objective 5.00 s',
+  ])
+  const narrow = drawn({ width: 390 })
+  expect(optionsOf(narrow).title).toEqual([])
+  const words = { show: true, formatter: 'objective 5.00 s', position: 'insideEndTop' }
+  expect(series(narrow).get('marks')).toMatchObject({ markLine: { data: [{ label: words }] } })
 })
 
 test('a file has a heading with range and figures, and room for it', () => {
@@ -80,7 +88,7 @@ test('a file has a heading with range and figures, and room for it', () => {
   })
   expect(title[1]?.text).toMatch(/^● unl\.edu {3}p50 1\.0 ms/)
   expect(grid.top).toBe(optionsOf(drawn()).grid.top + headHeight(file.plot))
-  expect([backgroundColor, optionsOf(drawn()).title]).toEqual(['--surface', []])
+  expect([backgroundColor, optionsOf(drawn()).backgroundColor]).toEqual(['--surface', 'transparent'])
 })
 
 test('a tick is a time of day, or at midnight the day', () => {

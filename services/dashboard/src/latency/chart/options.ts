@@ -14,11 +14,9 @@ import {
 } from '../curves'
 import { tickWords } from './days'
 import { FIGURES, type Scale, type Zone } from '../linesview'
-import { marginsOf, NARROW_PX } from './plane'
-
-/** Colours by token, as the scheme gives them. */
-export type Palette = Record<Token, string>
-export type Token = (typeof TOKENS)[number]
+import { endLabels } from './labels'
+import { LINE_GLYPHS, lookOfPlace, type Palette } from './looks'
+import { marginsOf, NARROW_PX, type Plane } from './plane'
 
 export interface Drawn {
   plot: Plot
@@ -26,6 +24,7 @@ export interface Drawn {
   zone: Zone
   palette: Palette
   width: number
+  height: number
   /** Times in which products came and a line has no report; the names of the lines. */
   silent: Silence[]
   /** Of a file: a heading, and a legend below it. */
@@ -42,16 +41,16 @@ type Pair = [number, number | null]
 
 /** Everything that the chart shows; plain data. */
 export function optionsOf(drawn: Drawn) {
-  const { plot, scale, zone, palette, width, title } = drawn
-  const margins = marginsOf(width)
+  const { plot, scale, zone, palette, title } = drawn
+  const plane = planeOf(drawn)
   const curves = curvesOn(plot)
   return {
     animation: false,
     useUTC: zone === 'utc',
     backgroundColor: title === undefined ? 'transparent' : palette['--surface'],
     textStyle: { fontFamily: FONT, fontSize: 12, color: palette['--ink-2'] },
-    title: title === undefined ? [] : headOf(drawn, title),
-    grid: { ...margins, top: margins.top + (title === undefined ? 0 : HEAD_PX + LEGEND_LINE_PX * curves.length) },
+    title: [...(title === undefined ? [] : headOf(drawn, title)), ...labelsOf(drawn, plane)],
+    grid: { left: plane.left, right: plane.right, top: plane.top, bottom: plane.bottom },
     xAxis: timeAxis(drawn),
     yAxis: valueAxis(plot, scale, palette),
     series: [
@@ -65,20 +64,36 @@ export function optionsOf(drawn: Drawn) {
   }
 }
 
+/** The places of the drawing, below the heading of a file. */
+function planeOf({ plot, scale, width, height, title }: Drawn): Plane {
+  const margins = marginsOf(width)
+  const top = margins.top + (title === undefined ? 0 : headHeight(plot))
+  return { width, height, ...margins, top, from_ms: plot.from_ms, to_ms: plot.to_ms, ...extentOf(plot, scale), scale }
+}
+
+/** As titles: labels of the lines themselves would overlap. */
+function labelsOf({ plot, palette }: Drawn, plane: Plane) {
+  return endLabels(plot, plane).map(({ text, y, token, isStrong }) => ({
+    text,
+    left: plane.width - plane.right + LABEL_GAP_PX,
+    top: y - LABEL_PX / 2,
+    padding: 0,
+    textStyle: {
+      lineHeight: LABEL_PX,
+      fontSize: 12,
+      fontWeight: isStrong ? 600 : 400,
+      fontFamily: FONT,
+      color: palette[token],
+    },
+  }))
+}
+
 /** The height of a file's heading with its legend. */
 export function headHeight(plot: Plot): number {
   return HEAD_PX + LEGEND_LINE_PX * curvesOn(plot).length
 }
 
-/** The colour and the mark of a line by its place. */
-export function lookOfPlace(place: number): { token: Token; path: string } {
-  return {
-    token: LINE_TOKENS[place % LINE_TOKENS.length] ?? '--accent',
-    path: LINE_MARKS[place % LINE_MARKS.length] ?? '',
-  }
-}
-
-function lineOf({ plot, scale, palette, width }: Drawn, curve: LineCurve) {
+function lineOf({ plot, scale, palette }: Drawn, curve: LineCurve) {
   const { token, path } = lookOfPlace(curve.place)
   const values = valuesOf(curve.points, plot.figure, scale)
   const last = values.findLastIndex((value) => value !== null)
@@ -92,20 +107,11 @@ function lineOf({ plot, scale, palette, width }: Drawn, curve: LineCurve) {
     }),
     lineStyle: { width: 2, color: palette[token] },
     itemStyle: { color: palette[token] },
-    endLabel: {
-      show: width >= NARROW_PX,
-      formatter: `${cut(curve.name)} ${latency(lastOf(values))}`,
-      color: palette[token],
-      fontWeight: 600,
-      distance: 8,
-      padding: LABEL_PADDING,
-    },
-    labelLayout: { moveOverlap: 'shiftY' as const },
     z: 4,
   }
 }
 
-function beforeOf({ plot, scale, palette, width }: Drawn, curve: LineCurve) {
+function beforeOf({ plot, scale, palette }: Drawn, curve: LineCurve) {
   const { token } = lookOfPlace(curve.place)
   const values = valuesOf(curve.before, plot.figure, scale)
   return {
@@ -115,14 +121,6 @@ function beforeOf({ plot, scale, palette, width }: Drawn, curve: LineCurve) {
     data: values.map((value, step) => pointOf(plot, step, value, isLonely(values, step), 'circle')),
     lineStyle: { width: 1.5, color: palette[token], type: [2, 3] },
     itemStyle: { color: palette[token] },
-    endLabel: {
-      show: width >= NARROW_PX && lastOf(values) !== null,
-      formatter: `last week ${latency(lastOf(values))}`,
-      color: palette['--ink-2'],
-      distance: 8,
-      padding: LABEL_PADDING,
-    },
-    labelLayout: { moveOverlap: 'shiftY' as const },
     z: 3,
   }
 }
@@ -158,9 +156,11 @@ function marksOf({ plot, palette, silent, width }: Drawn) {
       lineStyle: { type: [5, 4], width: 1.5, color: palette['--ink'] },
       data: objectivesOf(plot).map(({ ms, words }) => ({
         yAxis: ms,
+        // With room right of the drawing it is one of the labels there.
         label: {
-          formatter: width >= NARROW_PX ? cut(words) : words,
-          position: width >= NARROW_PX ? ('end' as const) : ('insideEndTop' as const),
+          show: width < NARROW_PX,
+          formatter: words,
+          position: 'insideEndTop' as const,
           color: palette['--ink'],
           fontWeight: 600,
         },
@@ -265,50 +265,9 @@ function pointOf(plot: Plot, step: number, value: number | null, isMarked: boole
   return { value: pair, symbol: mark, symbolSize: 8 }
 }
 
-function lastOf(values: readonly (number | null)[]): number | null {
-  return values.findLast((value) => value !== null) ?? null
-}
-
-function cut(name: string): string {
-  return name.length > LABEL_CHARACTERS ? `${name.slice(0, LABEL_CHARACTERS - 1)}…` : name
-}
-
-const LINE_TOKENS = [
-  '--accent',
-  '--series-2',
-  '--series-3',
-  '--series-4',
-  '--series-5',
-  '--series-6',
-  '--ink-3',
-  '--ink',
-] as const
-export const TOKENS = [
-  ...LINE_TOKENS,
-  '--ink-2',
-  '--line',
-  '--line-2',
-  '--sunken',
-  '--surface',
-  '--critical',
-] as const
-/** Marks in a box of ten: disc, square, triangle, diamond, cross, ring, bar, hourglass. */
-const LINE_MARKS = [
-  'M5 0.5a4.5 4.5 0 1 0 0.001 0z',
-  'M1 1h8v8H1z',
-  'M5 0.5L9.8 9H0.2z',
-  'M5 0L10 5L5 10L0 5z',
-  'M3.5 0h3v3.5H10v3H6.5V10h-3V6.5H0v-3h3.5z',
-  'M5 0a5 5 0 1 0 0.001 0zM5 2.6a2.4 2.4 0 1 1 -0.001 0z',
-  'M0 3h10v4H0z',
-  'M0.5 0.5h9L6 5l3.5 4.5h-9L4 5z',
-]
-/** The same in a text. */
-const LINE_GLYPHS = ['●', '■', '▲', '◆', '✚', '○', '▬', '⧗']
-/** Labels at the ends of lines keep this distance from each other. */
-const LABEL_PADDING: [number, number] = [4, 0]
 const FONT = "'Inter', system-ui, sans-serif"
 const HEAD_PX = 60
+const LABEL_PX = 14
+const LABEL_GAP_PX = 8
 const LEGEND_LINE_PX = 18
 const PX_PER_TICK = 120
-const LABEL_CHARACTERS = 19

@@ -18,7 +18,7 @@ export interface Plane {
 
 /** The margins of the drawing: on a narrow one the lines have no labels at their ends. */
 export function marginsOf(width: number): Pick<Plane, 'left' | 'right' | 'top' | 'bottom'> {
-  return { left: 64, right: width < NARROW_PX ? 12 : 148, top: 12, bottom: 28 }
+  return { left: 64, right: width < NARROW_PX ? 12 : 176, top: 12, bottom: 28 }
 }
 
 export function xOf(plane: Plane, at_ms: number): number {

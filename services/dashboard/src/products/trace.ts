@@ -1,10 +1,10 @@
 /** Where a product is: the question in the address, the answer from the hub, and what a reader wants first. */
 
-import type { Delivery, DeliveryState, Factor, Stage, Trace } from './api'
-import { latency } from './format'
-import { call } from './hub'
+import type { Delivery, DeliveryState, Factor, Trace } from '../api'
+import { latency } from '../format'
+import { call } from '../hub'
 
-export type { Delivery, DeliveryState, ProductTraced as Product, Stage, Trace as Answer } from './api'
+export type { Delivery, DeliveryState, ProductTraced as Product, Stage, Trace as Answer } from '../api'
 
 /** A product, and a site to which the answer is narrowed; empty for all that want it. */
 export interface Question {
@@ -44,38 +44,6 @@ export function inOrder(deliveries: Delivery[]): Delivery[] {
       (other.timing.distribution_ms ?? 0) - (one.timing.distribution_ms ?? 0) ||
       one.site.localeCompare(other.site),
   )
-}
-
-/** The sum of a product's stages at a site, from the hub's log to the file; unknown ones count as zero. */
-export function whole_ms(stages: Stage[]): number {
-  return known(stages).reduce((sum, stage) => sum + (stage.ms ?? 0), 0)
-}
-
-/** The longest whole of some deliveries: the scale of their bars. */
-export function longest_ms(deliveries: Delivery[]): number {
-  return Math.max(...deliveries.map((one) => whole_ms(one.timing.stages)), 0)
-}
-
-/**
- * The stages as parts of a bar, in per cent of `scale_ms`, so that bars of one product can be compared. A negative
- * stage is named, but has no length.
- */
-export function bar(stages: Stage[], scale_ms: number): Part[] {
-  return known(stages).map(({ stage, ms, bound_ms }) => {
-    const share = scale_ms > 0 ? Math.max((100 * (ms ?? 0)) / scale_ms, 0) : 0
-    return { stage, ms: ms ?? 0, bound_ms, share }
-  })
-}
-
-interface Part {
-  stage: string
-  ms: number
-  bound_ms: number | null
-  share: number
-}
-
-function known(stages: Stage[]): Stage[] {
-  return stages.filter((stage) => stage.stage !== 'origin' && (stage.ms ?? 0) !== 0)
 }
 
 /** The size of a part of the time, or its share if no time is known. */
