@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socketserver
 import threading
 import time
 from collections.abc import Iterator
@@ -10,12 +11,14 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 from downburst.domain.feeds import Feed
 from downburst.domain.receipts import Batch, ProductException
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyRunning, DownburstError, LedgerAway
 from downburst.ledger import Ledger, Transaction
+from downburst.ledger.storage.databases import connect, explained, shown
 from downburst.ledger.storage.partitions import DIVISIONS
 from downburst.ledger.storage.rows import WORTH_COPYING
 from factories import EPOCH, settled, sketch_row
@@ -157,7 +160,8 @@ async def test_a_server_that_stays_away_is_said_at_once_after_a_while(clock: Fak
     ledger = Ledger.open(server.url(name), clock)
     try:
         server.kill()
-        with pytest.raises(LedgerAway, match="nothing listens there; start the server"):
+        # By the kernel's answer: nothing listens there, or the connection ended.
+        with pytest.raises(LedgerAway, match=r"can't be reached: .*; start the server, or correct host and port"):
             await ledger.read(lambda tx: tx.feeds.all(), patience_s=0.5)
         outage = ledger.outage
         assert outage is not None
@@ -236,6 +240,32 @@ def test_a_server_that_refuses_is_one_sentence(server: Postgres, change: dict[st
     assert "\n" not in refused.value.sentence
     assert "wrong" not in refused.value.sentence
     assert "test-only" not in refused.value.sentence
+
+
+def test_a_port_of_something_else_is_one_sentence(server: Postgres) -> None:
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as other:
+        threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.05}).start()
+        url = server.url("postgres", port=other.server_address[1])
+        try:
+            with pytest.raises(LedgerAway) as refused:
+                Ledger.open(url)
+        finally:
+            other.shutdown()
+    assert refused.value.sentence == (
+        f"the ledger {shown(url)} can't be reached: "
+        "the connection ended without an answer; start the server, or correct host and port"
+    )
+
+
+def test_a_connection_that_the_server_ends_is_one_sentence(server: Postgres) -> None:
+    url = server.url("postgres")
+    engine = connect(url)
+    with engine.connect() as connection, pytest.raises(DBAPIError) as ended:
+        connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+    engine.dispose()
+    failure = explained(ended.value, url)
+    assert isinstance(failure, LedgerAway)
+    assert failure.sentence == f"the ledger {shown(url)} has ended this connection; start the server if it stays away"
 
 
 def test_a_role_without_rights_is_one_sentence(server: Postgres) -> None:

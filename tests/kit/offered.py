@@ -1,6 +1,8 @@
 """A steady flow of numbered datagrams through a circuit, and their arrivals with marks."""
 
+import math
 import socket
+import statistics
 import struct
 import threading
 import time
@@ -28,13 +30,11 @@ class Offered:
 
     def rate_bps(self, begin_s: float, end_s: float) -> float:
         """The rate of arrivals in a time, in bits of frames on the port per second."""
-        came = sum(begin_s <= one.at_s < end_s for one in self.arrived)
-        return came * FRAME_BYTES * 8 / (end_s - begin_s)
+        return _median_bps([one.at_s for one in self.arrived], begin_s, end_s)
 
     def offered_bps(self, begin_s: float, end_s: float) -> float:
         """The rate of departures in a time."""
-        went = sum(begin_s <= at_s < end_s for at_s in self.sent_at_s)
-        return went * FRAME_BYTES * 8 / (end_s - begin_s)
+        return _median_bps(self.sent_at_s, begin_s, end_s)
 
     def marked_share(self) -> float:
         """The share of arrived datagrams with the mark of less than best effort, from the first marked one on."""
@@ -44,6 +44,17 @@ class Offered:
             return 0.0
         late = marks[marks.index(LESS_THAN_BEST_EFFORT) :]
         return late.count(LESS_THAN_BEST_EFFORT) / len(late)
+
+
+def _median_bps(at_s: list[float], begin_s: float, end_s: float) -> float:
+    """The median over quarter seconds: a thread that waits for a processor changes few of them."""
+    windows = round((end_s - begin_s) / WINDOW_S)
+    counts = [0] * windows
+    for one_s in at_s:
+        window = math.floor((one_s - begin_s) / WINDOW_S)
+        if 0 <= window < windows:
+            counts[window] += 1
+    return statistics.median(counts) * FRAME_BYTES * 8 / WINDOW_S
 
 
 def number_in(frame: bytes) -> int | None:
@@ -68,6 +79,8 @@ def offer(lab: Lab, sender: str, receiver: str, to: str, *, rate_bps: float, sec
         with lab.inside(sender):
             outlet = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with outlet:
+            # A thread that waits for a processor sends afterwards all that is due by then: room for half a second.
+            outlet.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 20)
             _send(outlet, to, result, rate_bps, seconds)
     finally:
         done.set()
@@ -82,8 +95,8 @@ def other_traffic(lab: Lab, sender: str, to: str) -> Iterator[None]:
     over = threading.Event()
     with lab.inside(sender):
         outlet = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    # A tenth of a second in the port's queue, so that the port stays busy while this thread waits for a processor.
-    outlet.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 20)
+    # Half a second in the port's queue, so that the port stays busy while this thread waits for a processor.
+    outlet.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 5 << 19)
 
     def fill() -> None:
         content = bytes(PAYLOAD_BYTES)
@@ -131,6 +144,7 @@ def _receive(inlet: socket.socket, result: Offered, done: threading.Event) -> No
 
 LESS_THAN_BEST_EFFORT = 1
 """RFC 8622."""
+WINDOW_S = 0.25
 PAYLOAD_BYTES = 1_400
 FRAME_BYTES = PAYLOAD_BYTES + 8 + 20 + 14 + 50
 """With UDP, IP and Ethernet inside, and the headers of the tunnel."""

@@ -211,6 +211,7 @@ WRITE_IT_SO = "write postgresql://ROLE@HOST:5432/DATABASE, or sqlite:////PATH/le
 _DISK_FULL, _NO_RIGHT, _READ_ONLY = "53100", "42501", "25006"
 # Shut down by an operator, by a crash, starting up, and too many connections.
 _NOT_NOW = frozenset({"57P01", "57P02", "57P03", "53300"})
+_NO_ANSWER = "the connection ended without an answer; start the server, or correct host and port"
 _MEANINGS = (
     ("password authentication failed", "refused the password; correct it in the URL or in the file of PGPASSFILE"),
     ("no password supplied", "requires a password; give it in the URL or in the file of PGPASSFILE"),
@@ -220,9 +221,13 @@ _MEANINGS = (
     ("resolve host", "has an unknown host name; correct it, or the name service"),
     ("translate host name", "has an unknown host name; correct it, or the name service"),
     ("Connection refused", "can't be reached: nothing listens there; start the server, or correct host and port"),
+    ("terminating connection", "has ended this connection; start the server if it stays away"),
     ("timeout", "can't be reached: its host does not answer; correct host and port, or let a firewall pass them"),
     ("starting up", "is starting; try again in a moment"),
     ("recovery mode", "is recovering from a crash; try again in a moment"),
     ("shutting down", "is shutting down; start it again"),
     ("too many", "has no connection left; raise max_connections there, or close other clients' connections"),
+    # By a server that crashes, and by a port at which something else listens.
+    ("closed the connection unexpectedly", f"can't be reached: {_NO_ANSWER}"),
+    ("reset by peer", f"can't be reached: {_NO_ANSWER}"),
 )
