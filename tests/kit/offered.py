@@ -95,8 +95,8 @@ def other_traffic(lab: Lab, sender: str, to: str) -> Iterator[None]:
     over = threading.Event()
     with lab.inside(sender):
         outlet = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    # Half a second in the port's queue, so that the port stays busy while this thread waits for a processor.
-    outlet.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 5 << 19)
+    # A fifth of a second in the port's queue, so that the port stays busy while this thread waits for a processor.
+    outlet.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 20)
 
     def fill() -> None:
         content = bytes(PAYLOAD_BYTES)

@@ -152,7 +152,8 @@ def flow(lab: Lab, bed: Bed, cap: Cap) -> tuple[Offered, set[int]]:
     Nothing overtakes anything there. Behind it, the lab's lines are queues of each processor, which keep no order.
     """
     wanted = lease(lab, TagRange(TagKind.VNI, 3021, 3030), cap=cap)
-    assert raised(bed, wanted)["state"] == "up"
+    standing = raised(bed, wanted)
+    assert standing["state"] == "up", standing
     with Capture(lab, "hub") as capture:
         result = offer(lab, "hub", "far", "10.9.0.1", rate_bps=1.25 * RATE_BPS, seconds=SECONDS)
         sent = [(number, seen.dscp) for seen in capture.tunnels() if (number := number_in(seen.inside)) is not None]
