@@ -32,6 +32,11 @@ class Offered:
         """The rate of arrivals in a time, in bits of frames on the port per second."""
         return _median_bps([one.at_s for one in self.arrived], begin_s, end_s)
 
+    def mean_bps(self, begin_s: float, end_s: float) -> float:
+        """The mean of that rate, in which no burst is left out."""
+        came = sum(begin_s <= one.at_s < end_s for one in self.arrived)
+        return came * FRAME_BYTES * 8 / (end_s - begin_s)
+
     def offered_bps(self, begin_s: float, end_s: float) -> float:
         """The rate of departures in a time."""
         return _median_bps(self.sent_at_s, begin_s, end_s)

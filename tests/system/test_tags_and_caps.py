@@ -179,6 +179,8 @@ def test_a_hard_cap_delivers_no_more_than_the_rate(lab: Lab, stack: ExitStack, t
     result, marks = flow(lab, bed, Cap.HARD)
     reserved, _ = shares(result)
     assert reserved <= 1
+    settled_s = result.sent_at_s[0] + SETTLED_S
+    assert result.mean_bps(settled_s, settled_s + SECONDS - SETTLED_S) <= RATE_BPS
     assert marks == {0}
 
 
@@ -188,6 +190,8 @@ def test_the_excess_of_a_soft_cap_passes_marked_on_an_idle_port(lab: Lab, stack:
     reserved, excess = shares(result)
     assert reserved >= 0.95
     assert excess >= 0.8
+    # 1 + 0.8 x 0.25 of 1.25: as much, without regard to the time of each.
+    assert len(result.arrived) >= 0.96 * len(result.sent_at_s)
     marked = result.marked_share()
     print(f"{marked:.3f} of the datagrams are marked")
     assert 0.1 < marked < 0.3, "the excess is a fifth"
