@@ -94,9 +94,9 @@ pub use relays::{RelayLine, RelayedLegLine, SegmentLine, TunnelLine};
 pub use resends_left::ResendsLeft;
 pub use session::{
     CredentialAnswer, FeedStanding, FeedWatch, HostStatus, HubFacts, IdentityOutput, KernelOutput, LegReport,
-    NotedReceipt, ProductView, ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput,
-    SessionOutput, SessionSettings, SessionStatus, SessionView, SiblingOutput, StatusChange, StreamStatus,
-    TOO_SLOW_REST, WaitingBytes, WatchedFeeds, Way, live_waits,
+    NotedReceipt, ProductView, ReadFault, ReadRequest, Report, ResendRead, Session, SessionAccount,
+    SessionInput, SessionOutput, SessionSettings, SessionStatus, SessionView, SiblingOutput, StatusChange,
+    StreamStatus, TOO_SLOW_REST, WaitingBytes, WatchedFeeds, Way, live_waits,
 };
 pub use siblings::{Giver, SavedLine, SiblingAddress, Siblings, Withdrawal, may_give};
 pub use site_config::{handling, nodes, subscriptions, ways};

@@ -12,15 +12,16 @@ use crate::session::SessionStatus;
 /// The leg under which unicast deliveries of a feed are counted; `None` if the feed was removed.
 pub type UnicastLegs<'a> = &'a dyn Fn(&FeedName) -> Option<LegId>;
 
-/// The accounts of all sessions.
+/// The accounts of all sessions whose feeds have begun: every product stored from now on is owed to their sites.
 pub fn all_sessions<L: SessionLink>(
     registry: &SessionRegistry<L>,
     unicast_leg: UnicastLegs<'_>,
     now: Micros,
 ) -> Vec<SessionTraffic> {
     let sessions = registry.all().iter();
-    let accounts =
-        sessions.map(|(site, handle)| handle.with_status(|status| account(site, status, unicast_leg, now)));
+    let accounts = sessions.filter_map(|(site, handle)| {
+        handle.with_status(|status| status.account.is_open().then(|| account(site, status, unicast_leg, now)))
+    });
     accounts.collect()
 }
 
@@ -35,9 +36,10 @@ pub fn session_news<L: SessionLink>(
     let mut news = Vec::new();
     for (site, handle) in registry.all() {
         handle.with_status(|status| {
-            let is_news = std::mem::take(&mut status.changed)
-                || status.heartbeats.values().any(AwaitedHeartbeats::is_overdue);
-            if is_news || has_turn(handle.serial, turn) {
+            let is_news = status.account.take_change()
+                || status.heartbeats.values().any(AwaitedHeartbeats::is_overdue)
+                || has_turn(handle.serial, turn);
+            if is_news && status.account.is_open() {
                 news.push(account(site, status, unicast_leg, now));
             }
         });
@@ -127,6 +129,7 @@ mod tests {
         let mut registry = SessionRegistry::default();
         for name in sites {
             let mut status = SessionStatus::new(Micros(0));
+            status.apply(StatusChange::Began);
             status.frontiers.insert(feed("A"), (Sequence(9), 2));
             status.frontiers.insert(feed("M"), (Sequence(5), 0));
             status.apply(StatusChange::Joined(feed("M"), LegId(50)));
@@ -269,6 +272,21 @@ mod tests {
             (news(&registry, 1), news(&registry, 2)),
             (vec!["oslo".to_owned()], vec!["paris".to_owned()])
         );
+    }
+
+    #[test]
+    fn a_session_has_no_account_before_its_feeds_begin_and_then_a_whole_one() {
+        let mut registry = SessionRegistry::default();
+        let link = TestLink::new(SessionStatus::new(Micros(0)));
+        let newcomer = Newcomer { credential_sha256: String::new(), stand_by: false, link };
+        let oslo = SiteName::parse("oslo").unwrap();
+        let turn = registry.register(&oslo, newcomer, Micros(0)).unwrap().handle.serial;
+        change(&registry, "oslo", |status| status.apply(StatusChange::Streams(1)));
+        assert!(all_sessions(&registry, &unicast, Micros(0)).is_empty());
+        assert!(news(&registry, turn).is_empty(), "not even in its turn");
+        change(&registry, "oslo", |status| status.apply(StatusChange::Began));
+        assert_eq!(all_sessions(&registry, &unicast, Micros(0))[0].data_connections, 1);
+        assert_eq!([news(&registry, 29), news(&registry, 29)], [vec!["oslo".to_owned()], vec![]]);
     }
 
     #[test]

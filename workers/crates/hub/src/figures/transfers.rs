@@ -160,7 +160,9 @@ mod tests {
 
     fn session() -> SessionTraffic {
         let mut registry = SessionRegistry::default();
-        let link = TestLink::new(SessionStatus::new(downburst_model::Micros(0)));
+        let mut status = SessionStatus::new(downburst_model::Micros(0));
+        status.apply(crate::session::StatusChange::Began);
+        let link = TestLink::new(status);
         let newcomer = Newcomer { credential_sha256: String::new(), stand_by: false, link };
         registry.register(&site(), newcomer, downburst_model::Micros(0)).unwrap();
         all_sessions(&registry, &|_| None, downburst_model::Micros(0)).remove(0)

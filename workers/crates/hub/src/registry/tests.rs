@@ -124,7 +124,9 @@ fn sessions_are_found_by_site_and_by_number() {
 fn a_change_is_told_once_and_a_look_is_not() {
     let mut hub = Hub::default();
     let handle = hub.register(&site(), false, Micros::from_secs(1)).unwrap().handle;
-    let changed = || handle.with_status(|status| std::mem::take(&mut status.changed));
+    let changed = || handle.with_status(|status| status.account.take_change());
+    assert!(!changed(), "its feeds have not begun");
+    handle.with_status(|status| status.apply(StatusChange::Began));
     assert!(changed(), "a session that begins is news");
     handle.with_status(|status| status.heard_at = Micros::from_secs(2));
     assert!(!changed());

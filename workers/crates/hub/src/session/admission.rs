@@ -127,6 +127,7 @@ impl Session {
         if !std::mem::take(&mut self.identity.arrives) {
             return;
         }
+        self.change(StatusChange::Began);
         self.report_settled();
         if !self.identity.stand_by {
             self.ask(SessionOutput::Arrived);

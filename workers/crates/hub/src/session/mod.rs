@@ -47,7 +47,7 @@ pub use api::{
 };
 pub use late::live_waits;
 pub use legs::TOO_SLOW_REST;
-pub use status::{HostStatus, SessionStatus, StatusChange, StreamStatus};
+pub use status::{HostStatus, SessionAccount, SessionStatus, StatusChange, StreamStatus};
 pub use view::{ProductView, SessionView, WaitingBytes};
 pub use watched::{FeedWatch, WatchedFeeds};
 

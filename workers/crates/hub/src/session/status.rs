@@ -17,8 +17,8 @@ use crate::text::shown;
 pub struct SessionStatus {
     /// The time of the last message from the site.
     pub heard_at: Micros,
-    /// A fact changed that was not reported to the agent yet.
-    pub changed: bool,
+    /// Its state in the hub's accounts.
+    pub account: SessionAccount,
     /// The site's clock.
     pub clock: ClockStatus,
     /// The site's frontier in each feed, and the number of known products that are not settled.
@@ -45,6 +45,18 @@ pub struct SessionStatus {
     pub heartbeats: BTreeMap<FeedName, AwaitedHeartbeats>,
     /// The progress of a change of its credential.
     pub credential: CredentialChange,
+}
+
+/// The state of a session in the hub's accounts of its sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionAccount {
+    /// Its feeds have not begun, so a product stored now may not be owed to the site: no account shows the session.
+    #[default]
+    Closed,
+    /// A fact changed that was not reported to the agent yet.
+    Changed,
+    /// The agent knows all facts.
+    Reported,
 }
 
 /// The host of a site, as it reports on itself.
@@ -79,6 +91,8 @@ pub struct StreamStatus {
 /// A change in a session's status.
 #[derive(Debug)]
 pub enum StatusChange {
+    /// The site's feeds began: every product stored from now on is owed to it.
+    Began,
     /// The site's clock was compared with the hub's.
     Clock(ClockOffset),
     /// The site reported the state of its clock.
@@ -116,12 +130,13 @@ pub enum StatusChange {
 impl SessionStatus {
     /// The status of a new session.
     pub fn new(now: Micros) -> Self {
-        Self { heard_at: now, changed: true, ..Self::default() }
+        Self { heard_at: now, ..Self::default() }
     }
 
     /// Applies a change.
     pub fn apply(&mut self, change: StatusChange) {
         match change {
+            StatusChange::Began => self.account = SessionAccount::Changed,
             StatusChange::AnswersFor { feeds, since } => return self.answers_for(&feeds, since),
             StatusChange::HeartbeatOut(out) => return self.heartbeat_out(&out),
             StatusChange::Path(path) => {
@@ -129,7 +144,7 @@ impl SessionStatus {
                 return;
             }
             StatusChange::TcpProfile(profile) => {
-                self.changed |= self.tcp_profile != profile;
+                self.account.changed_if(self.tcp_profile != profile);
                 self.tcp_profile = profile;
                 return;
             }
@@ -147,7 +162,7 @@ impl SessionStatus {
                 (self.streams.planned, self.streams.reason) = (count, reason);
             }
         }
-        self.changed = true;
+        self.account.changed_if(true);
     }
 
     /// True while the site receives the feed over this leg.
@@ -175,7 +190,7 @@ impl SessionStatus {
     /// Records a reported heartbeat; reports for feeds that the site does not receive are ignored.
     fn heartbeat_out(&mut self, out: &HeartbeatOut) {
         if let Some(heartbeats) = self.heartbeats.get_mut(&out.key.feed) {
-            self.changed |= heartbeats.came_out(out.key.epoch, out.key.sequence);
+            self.account.changed_if(heartbeats.came_out(out.key.epoch, out.key.sequence));
         }
     }
 
@@ -184,6 +199,29 @@ impl SessionStatus {
         for feed in feeds {
             self.heartbeats.entry(feed.clone()).or_insert_with(|| AwaitedHeartbeats::since(since));
         }
+    }
+}
+
+impl SessionAccount {
+    /// True if accounts show the session.
+    pub fn is_open(self) -> bool {
+        self != Self::Closed
+    }
+
+    /// Notes a change of a fact. A session that is not shown yet will be reported whole.
+    pub fn changed_if(&mut self, is_change: bool) {
+        if is_change && self.is_open() {
+            *self = Self::Changed;
+        }
+    }
+
+    /// Takes note of a report to the agent; true if there was a change to report.
+    pub fn take_change(&mut self) -> bool {
+        let is_change = *self == Self::Changed;
+        if is_change {
+            *self = Self::Reported;
+        }
+        is_change
     }
 }
 

@@ -56,6 +56,21 @@ fn a_site_that_is_known_gets_its_products_and_its_receipts_count() {
 }
 
 #[test]
+fn accounts_show_a_site_only_when_products_are_owed_to_it() {
+    let mut world = World { waits_for_feeds: true, ..World::new(settings(), 3, 3) };
+    world.greet(Proof::Credential { site: oslo(), secret: "s".to_owned() });
+    let is_shown = |world: &World| world.changes().contains(&"Began".to_owned());
+    assert!(world.session.site().is_some() && !is_shown(&world));
+    world.publish();
+    assert!(!is_shown(&world));
+    world.tell(SessionInput::Watched(vec![world.standing()]));
+    assert!(is_shown(&world));
+    world.publish();
+    world.run_for(SECOND);
+    assert_eq!(world.stored.last(), Some(&5));
+}
+
+#[test]
 fn a_site_that_stands_by_is_put_nowhere() {
     let mut world = World::new(settings(), 3, 0);
     world.site.handle(world.clocks(), SiteInput::StandBy(true));

@@ -40,6 +40,8 @@ pub(crate) struct World {
     pub(crate) forgotten: Option<(Sequence, Sequence)>,
     /// Faults of the next reads: a sentence, or `None` for a closed feed.
     pub(crate) bad_reads: Vec<Option<String>>,
+    /// The feeds are not watched yet.
+    pub(crate) waits_for_feeds: bool,
     /// The roster's refusal of the credential.
     pub(crate) refuses: Option<downburst_session::Refused>,
     /// The agent's immediate answer, if there is one.
@@ -214,6 +216,7 @@ impl World {
             log: (1..=products).map(entry).collect(),
             forgotten: None,
             bad_reads: vec![],
+            waits_for_feeds: false,
             refuses: None,
             answer: None,
             resends: vec![],
@@ -331,6 +334,7 @@ impl World {
             SessionOutput::ReadResend { resend, feed, after, to, .. } => {
                 self.read_resend(resend, feed, after, to);
             }
+            SessionOutput::Watch(_) if self.waits_for_feeds => {}
             SessionOutput::Watch(_) => self.answer_session(SessionInput::Watched(vec![self.standing()])),
             SessionOutput::Look => self.answer_session(SessionInput::Grown(vec![self.standing()])),
             SessionOutput::Believe(_) => self.answer_session(SessionInput::Believed(Ok(BTreeMap::new()))),

@@ -31,7 +31,7 @@ impl Hub {
             let mut status = lock(&handle.status);
             let waited =
                 status.heartbeats.get_mut(&key.feed)?.put(key.epoch, key.sequence, info.stored, seen);
-            status.changed |= waited;
+            status.account.changed_if(waited);
             Some(())
         });
     }
