@@ -28,18 +28,10 @@ class Offered:
     sent_at_s: list[float] = field(default_factory=list)
     arrived: list[Arrived] = field(default_factory=list)
 
-    def rate_bps(self, begin_s: float, end_s: float) -> float:
-        """The rate of arrivals in a time, in bits of frames on the port per second."""
-        return _median_bps([one.at_s for one in self.arrived], begin_s, end_s)
-
-    def mean_bps(self, begin_s: float, end_s: float) -> float:
-        """The mean of that rate, in which no burst is left out."""
-        came = sum(begin_s <= one.at_s < end_s for one in self.arrived)
-        return came * FRAME_BYTES * 8 / (end_s - begin_s)
-
-    def offered_bps(self, begin_s: float, end_s: float) -> float:
-        """The rate of departures in a time."""
-        return _median_bps(self.sent_at_s, begin_s, end_s)
+    @property
+    def arrived_at_s(self) -> list[float]:
+        """The time of each arrival."""
+        return [one.at_s for one in self.arrived]
 
     def marked_share(self) -> float:
         """The share of arrived datagrams with the mark of less than best effort, from the first marked one on."""
@@ -51,8 +43,13 @@ class Offered:
         return late.count(LESS_THAN_BEST_EFFORT) / len(late)
 
 
-def _median_bps(at_s: list[float], begin_s: float, end_s: float) -> float:
-    """The median over quarter seconds: a thread that waits for a processor changes few of them."""
+def mean_bps(at_s: list[float], begin_s: float, end_s: float) -> float:
+    """The rate of datagrams at these times, in bits of frames on the port per second."""
+    return sum(begin_s <= one_s < end_s for one_s in at_s) * FRAME_BYTES * 8 / (end_s - begin_s)
+
+
+def median_bps(at_s: list[float], begin_s: float, end_s: float) -> float:
+    """The same, as the median over quarter seconds: a thread that waits for a processor changes few of them."""
     windows = round((end_s - begin_s) / WINDOW_S)
     counts = [0] * windows
     for one_s in at_s:

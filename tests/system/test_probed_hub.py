@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.capabilities import skip
+from kit.capabilities import needs_punctual_sender
 from kit.patience import wait_for
 from kit.probe_trials import FAST_LANE, OBJECTIVE_MS, STEADY, Beside, beside_probes, end_for_late_products
 from kit.probed_hub import FEED, SITE, ProbedHub, Shown, ended_s, probed_hub
@@ -26,8 +26,7 @@ def test_a_plan_follows_the_knee_of_a_wire_within_one_round_and_names_the_probe(
         assert before["rate_bps"] > 2 * WIRE_BPS
         probe = scene.probed("knee", SITE, "--highest", "80M", "--steps", "6", "--seconds", "0.7")
         print(probe["result"]["knee_reason"], probe["result"]["sender_lag_us"])
-        if "the sender reached" in (probe["result"]["knee_reason"] or ""):
-            skip(f"{probe['result']['knee_reason']}: machine too busy to judge")
+        needs_punctual_sender(probe["result"]["knee_reason"])
         after = wait_for("a slower group", lambda: slower(scene, before["rate_bps"]), 30)
         plan = scene.plan()
         shown = scene.command("plans", "show", FEED).stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.capabilities import needs, skip
+from kit.capabilities import needs, needs_punctual_sender
 from kit.namespaces import Lab
 from kit.node import SiteNode
 from kit.page_hub import ROOT
@@ -48,6 +48,5 @@ def test_a_group_follows_the_rate_that_its_campus_carries(pair: Lab, tmp_path: P
         except AssertionError as error:
             wire.stop().needs_small_lag()
             found = pair.output("hub", ["env", f"HOME={operator_home}", DOWNBURST, "probe", "list"])
-            if "the sender reached" in f"{error} {found}":
-                skip(f"the sender of the probes ran late: machine too busy to judge\n{found}")
+            needs_punctual_sender(f"{error}\n{found}")
             raise

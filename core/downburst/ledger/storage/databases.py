@@ -134,7 +134,8 @@ def explained(error: DBAPIError, url: URL | str) -> Failure:
     for part, sentence in _MEANINGS:
         if part in reason:
             return LedgerAway(f"{where} {sentence}")
-    return (LedgerAway if is_lost(error) else Failure)(f"{where} can't be used: {_first_line(reason)}")
+    kind, step = (LedgerAway, f"; {_TRY_BOTH}") if is_lost(error) else (Failure, "")
+    return kind(f"{where} can't be used: {_first_line(reason)}{step}")
 
 
 def shown(url: URL | str) -> str:
@@ -212,6 +213,7 @@ _DISK_FULL, _NO_RIGHT, _READ_ONLY = "53100", "42501", "25006"
 # Shut down by an operator, by a crash, starting up, and too many connections.
 _NOT_NOW = frozenset({"57P01", "57P02", "57P03", "53300"})
 _NO_ANSWER = "the connection ended without an answer; start the server, or correct host and port"
+_TRY_BOTH = "correct host and port, or start the server if it stays away"
 _MEANINGS = (
     ("password authentication failed", "refused the password; correct it in the URL or in the file of PGPASSFILE"),
     ("no password supplied", "requires a password; give it in the URL or in the file of PGPASSFILE"),
