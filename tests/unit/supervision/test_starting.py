@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -34,18 +35,30 @@ def test_a_step_that_never_ends_is_left_with_its_name_and_the_setting() -> None:
 def test_a_step_of_any_length_is_named_while_it_lasts() -> None:
     told = threading.Event()
 
-    class Hearer(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "the ledger's schema" in record.getMessage():
-                told.set()
+    def hear(message: str) -> None:
+        if "the ledger's schema" in message:
+            told.set()
 
-    hearer = Hearer()
-    logging.getLogger("downburst.supervision").addHandler(hearer)
-    try:
-        with step("the ledger's schema", limit_s=None, leave=_never):
-            assert told.wait(30)
-    finally:
-        logging.getLogger("downburst.supervision").removeHandler(hearer)
+    with hearing(hear), step("the ledger's schema", limit_s=None, leave=_never):
+        assert told.wait(30)
+
+
+def test_a_notice_that_has_begun_is_written_before_what_follows_the_step() -> None:
+    begun, over, order = threading.Event(), threading.Event(), list[str]()
+
+    def write(_message: str) -> None:
+        begun.set()
+        # A thread that waits for a processor: the step would be over by then.
+        over.wait(0.2)
+        order.append("notice")
+
+    with hearing(write):
+        with step("Kafka", limit_s=None, leave=_never):
+            assert begun.wait(30)
+        order.append("refusal")
+        over.set()
+    assert order[0] == "notice"
+    assert order[-1] == "refusal"
 
 
 def test_an_unknown_error_in_the_watch_of_a_step_is_counted_and_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +86,22 @@ def test_a_step_that_ends_or_fails_is_not_left() -> None:
         if thread.name == "start.step" and thread not in watching:
             thread.join(30)
             assert not thread.is_alive()
+
+
+@contextmanager
+def hearing(hear: Callable[[str], object]) -> Iterator[None]:
+    """Gives the messages of the log to `hear` during the block."""
+
+    class Hearer(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            hear(record.getMessage())
+
+    hearer, log = Hearer(), logging.getLogger("downburst.supervision")
+    log.addHandler(hearer)
+    try:
+        yield
+    finally:
+        log.removeHandler(hearer)
 
 
 def _never(sentence: str) -> None:
